@@ -1,7 +1,6 @@
 """Files are replaced whole, with the rights they had; what is no file is written into."""
 
 import os
-import signal
 import socket
 import stat
 import subprocess
@@ -12,29 +11,6 @@ import pytest
 from polytrain.atomic_file import open_descriptor, replace_file, write_atomically, written_in_place
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes, pipes and devices are those of POSIX")
-
-
-@pytest.fixture(params=[True, False], autouse=True)
-def has_nameless_files(request, monkeypatch):
-    """Whether the system knows files without names; all must hold without, too."""
-    if not request.param:
-        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
-    return request.param and hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd")
-
-
-def test_a_process_that_is_killed_while_it_writes_leaves_nothing(tmp_path, has_nameless_files):
-    if not has_nameless_files:
-        pytest.skip("the system knows no files without names")
-    (tmp_path / "file").write_text("old")
-    child = os.fork()
-    if child == 0:
-        with replace_file(tmp_path / "file") as stream:
-            stream.write(b"new")
-            stream.flush()
-            os.kill(os.getpid(), signal.SIGKILL)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-    assert (tmp_path / "file").read_text() == "old"
 
 
 def mode_of(path):
@@ -161,10 +137,10 @@ def test_the_longest_names(tmp_path, letter):
     assert len(list(tmp_path.iterdir())) == 4
 
 
-def test_an_error_leaves_nothing(tmp_path, has_nameless_files):
+def test_an_error_leaves_nothing(tmp_path):
     def parts():
         yield b"part"
-        assert len(list(tmp_path.iterdir())) == (0 if has_nameless_files else 1)
+        assert len(list(tmp_path.iterdir())) == 1
         raise KeyError
 
     with pytest.raises(KeyError):

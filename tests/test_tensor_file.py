@@ -42,7 +42,7 @@ def test_arrays_are_aligned():
     header = read_header(io.BytesIO(raw), len(raw), 10_000)
     assert len(header.raw) % 8 == 0
     for place in header.places.values():
-        assert place.start % DTYPES[place.dtype].itemsize == 0
+        assert place.data_offsets[0] % DTYPES[place.dtype].itemsize == 0
 
 
 def test_the_safetensors_package_reads_it():

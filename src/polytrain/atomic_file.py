@@ -1,4 +1,4 @@
-"""Write files that nobody ever sees half of."""
+"""Write files atomically: readers see the old or the new content, never a part."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -35,15 +36,13 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     temporary = path.with_name(f".{path.name[:_MAX_LETTERS]}.{secrets.token_hex(8)}")
     old = path.stat() if path.exists() else None
     try:
-        # As many may read the new file as may read the old one, and never more.
-        with os.fdopen(_create(temporary, 0o666 if old is None else 0o600), "wb") as stream:
+        # At no time may more users read the new file than the old one.
+        with open(temporary, "xb", opener=partial(os.open, mode=0o666 if old is None else 0o600)) as stream:
             if old is not None and os.name == "posix":
                 _let_in(stream.fileno(), old)
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-            if not temporary.exists():
-                _give_name(stream.fileno(), temporary)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -118,20 +117,3 @@ def _let_in(descriptor: int, old: os.stat_result) -> None:
         mode &= ~0o070 | (mode & 0o007) << 3
     with suppress(OSError):  # some file systems have one mode for all files
         os.fchmod(descriptor, mode)
-
-
-def _create(path: Path, mode: int) -> int:
-    """Create a file without a name, where the system can: a crash leaves nothing."""
-    if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
-        with suppress(OSError):  # not every file system does
-            return os.open(path.parent, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, mode)
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-
-
-def _give_name(descriptor: int, path: Path) -> None:
-    """Give an open file without a name one."""
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:  # Python follows the link of an open file only if a folder is given, although it is not used
-        os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=folder, follow_symlinks=True)
-    finally:
-        os.close(folder)

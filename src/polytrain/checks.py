@@ -1,4 +1,4 @@
-"""Check rows and weights at the edge, once. Errors name the thing, its value and the remedy."""
+"""Check rows and weights that users pass. Errors name the thing, its value and the remedy."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:
 
 
 def check_columns(model: BaseEstimator, X: Any, *, reset: bool = False) -> None:
-    """Remember the number and the names of columns, or compare them with those of the fit; cells are not looked at."""
+    """Store the number and the names of columns, or compare them with those of the fit; values are not checked."""
     if (isinstance(X, np.ndarray) and X.ndim == 1) or (isinstance(X, list | tuple) and X and np.ndim(X[0]) == 0):
         raise ValueError(
             f"X must have two dimensions, got one of {len(X)} entries. Reshape your data with X.reshape(-1, 1) if it "
@@ -55,7 +55,7 @@ def check_columns(model: BaseEstimator, X: Any, *, reset: bool = False) -> None:
 
 
 def check_numbers(name: str, value: Any, n_rows: int | None) -> NDArray:
-    """Return one number per row, float64 of shape (N,), given these or one for all; N is not always known."""
+    """Return one number per row, float64 of shape (N,), given these or one for all; N may be unknown."""
     try:
         numbers = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:

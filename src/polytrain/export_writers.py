@@ -1,4 +1,4 @@
-"""What exported maps and decisions are written to: an ONNX graph, or a C file. Functions import onnx when they run."""
+"""Writers of ONNX graphs and C files for maps and decisions. Functions import onnx when they run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def onnx_type(dtype: DTypeLike) -> int:
 class GraphWriter:
     """Collects the nodes and initialisers of an ONNX graph, in which values are known by their names.
 
-    All numbers in it are float64. ``unique`` makes of a name one that nothing else has.
+    All numbers in it are float64. ``unique`` makes a name unique.
     """
 
     def __init__(self, unique: Callable[[str], str]) -> None:

@@ -1,4 +1,4 @@
-"""Show a fit's sweeps as they happen: a bar where tqdm is installed, log lines otherwise."""
+"""Show the sweeps of a fit: a bar if tqdm is installed, log lines otherwise."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SweepProgress:
         return self
 
     def sweep_done(self, train: int, record: dict, cores: Any) -> Any:
-        """Take note of one sweep of one train."""
+        """Show one sweep of one train."""
         if self._bar is not None:
             self._bar.set_postfix_str(f"train {train + 1}/{self._n_trains}, objective {record['objective']:.3g}")
             # A train may begin anew; then its first sweeps come a second time.

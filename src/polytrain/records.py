@@ -1,4 +1,4 @@
-"""Check values of JSON, of which nothing is trusted, and make records of them."""
+"""Check untrusted JSON and make records of it."""
 
 from __future__ import annotations
 

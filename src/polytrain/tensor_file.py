@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.records import read_entries, read_value
+from polytrain.records import read_value
 
 __all__ = ["Header", "Place", "pack_tensors", "parse_json", "read_header", "read_tensor_file", "read_tensors"]
 
@@ -36,17 +36,16 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 @dataclass(frozen=True)
 class Place:
-    """Where an array lies: bytes ``start`` to ``stop`` after the header."""
+    """Where an array lies: ``data_offsets`` are its first byte after the header, and the one behind its last."""
 
     dtype: str
     shape: tuple[int, ...]
-    start: int
-    stop: int
+    data_offsets: tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Header:
-    """The content of a file; ``raw`` are its first bytes, up to the first array."""
+    """The content of a file; ``raw`` are its first bytes, up to the first array, and places are in order."""
 
     raw: bytes
     metadata: dict[str, str]
@@ -74,15 +73,14 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def _as_place(name: str, entry: Any, n_bytes: int) -> Place:
-    entries = read_entries(repr(name), entry, {"dtype": str, "shape": tuple[int, ...], "data_offsets": tuple[int, int]})
-    dtype, shape, offsets = entries["dtype"], entries["shape"], entries["data_offsets"]
-    if dtype not in DTYPES:
-        raise ValueError(f"{name!r} has dtype {dtype}; known are {', '.join(DTYPES)}")
+    place: Place = read_value(repr(name), entry, Place)
+    if place.dtype not in DTYPES:
+        raise ValueError(f"{name!r} has dtype {place.dtype}; known are {', '.join(DTYPES)}")
     # No size in the file can exceed the file.
-    if len(shape) > _MAX_DIMENSIONS or max(shape + offsets) > n_bytes:
+    if len(place.shape) > _MAX_DIMENSIONS or max(place.shape + place.data_offsets) > n_bytes:
         raise ValueError(f"the shape or the offsets of {name!r} are not plausible")
-    _check_shape(name, shape)
-    return Place(dtype, shape, *offsets)
+    _check_shape(name, place.shape)
+    return place
 
 
 def _check_shape(name: str, shape: Sequence[int]) -> None:
@@ -93,9 +91,9 @@ def _check_shape(name: str, shape: Sequence[int]) -> None:
 
 def read_header(stream: BinaryIO, n_bytes: int, max_header_bytes: int) -> Header:
     """Read and check the header of a file of ``n_bytes`` bytes."""
-    start = stream.read(8)
-    length = int.from_bytes(start, "little")
-    if len(start) < 8 or not 2 <= length <= min(max_header_bytes, n_bytes - 8):
+    opening = stream.read(8)
+    length = int.from_bytes(opening, "little")
+    if len(opening) < 8 or not 2 <= length <= min(max_header_bytes, n_bytes - 8):
         raise ValueError("its header length is not plausible.")
     raw = stream.read(length)
     if len(raw) < length:
@@ -105,30 +103,29 @@ def read_header(stream: BinaryIO, n_bytes: int, max_header_bytes: int) -> Header
         if not isinstance(content, dict):
             raise ValueError("the header is not a JSON object")
         metadata = read_value("__metadata__", content.pop("__metadata__", {}), dict[str, str])
-        places = {name: _as_place(name, entry, n_bytes) for name, entry in content.items()}
+        places = [(name, _as_place(name, entry, n_bytes)) for name, entry in content.items()]
     except ValueError as error:
         raise ValueError(f"its header cannot be read ({error}).") from None
+    places.sort(key=lambda item: item[1].data_offsets)
     end, n_left = 0, n_bytes - 8 - length
-    for name, place in sorted(places.items(), key=lambda item: (item[1].start, item[1].stop)):
-        size = DTYPES[place.dtype].itemsize * prod(place.shape)
-        if place.start != end or place.stop != end + size or place.stop > n_left:
-            raise ValueError(
-                f"the bytes {place.start} to {place.stop} of {name} do not fit its shape {place.shape} or the file."
-            )
-        end = place.stop
+    for name, place in places:
+        start, stop = place.data_offsets
+        if start != end or stop != end + DTYPES[place.dtype].itemsize * prod(place.shape) or stop > n_left:
+            raise ValueError(f"the bytes {start} to {stop} of {name} do not fit its shape or the file.")
+        end = stop
     if end != n_left:
         raise ValueError(f"{n_left - end} bytes follow the last tensor.")
-    return Header(start + raw, metadata, places)
+    return Header(opening + raw, metadata, dict(places))
 
 
 def read_tensors(stream: BinaryIO, header: Header) -> dict[str, NDArray]:
     """Read all arrays of a checked header; they are writable and in the machine's byte order."""
     stream.seek(len(header.raw))
     tensors = {}
-    for name, place in sorted(header.places.items(), key=lambda item: item[1].start):
-        dtype = DTYPES[place.dtype]
-        raw = bytearray(stream.read(place.stop - place.start))
-        if len(raw) != place.stop - place.start:
+    for name, place in header.places.items():
+        dtype, (start, stop) = DTYPES[place.dtype], place.data_offsets
+        raw = bytearray(stream.read(stop - start))
+        if len(raw) != stop - start:
             raise ValueError("the file became shorter while it was read.")
         if dtype.kind == "b" and raw and max(raw) > 1:
             raise ValueError(f"{name} holds bytes other than 0 and 1, but its dtype is BOOL.")

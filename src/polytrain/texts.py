@@ -1,4 +1,4 @@
-"""Text of strangers in messages and on pages: harmless, and short."""
+"""Make untrusted text harmless and short, for messages and pages."""
 
 from __future__ import annotations
 
@@ -26,16 +26,7 @@ def printable(text: object) -> str:
 
 
 def listed(items: Iterable[object]) -> str:
-    """Name the first items for a message, and say how many there are if these are not all.
-
-    Examples
-    --------
-    >>> from polytrain.texts import listed
-    >>> listed(["a", "b"])
-    'a, b'
-    >>> listed(range(1000))
-    '0, 1, 2, 3, 4, 5, 6, 7, ... (1000 in all)'
-    """
+    """Name the first items for a message, and say how many there are if these are not all."""
     texts = [printable(item) for item in items]
     more = [f"... ({len(texts)} in all)"] if len(texts) > _MOST_LISTED else []
     return ", ".join([*map(_shortened, texts[:_MOST_LISTED]), *more])

@@ -1,4 +1,4 @@
-"""How sure predictions of numbers are: standard deviations and intervals.
+"""The uncertainty of predictions of numbers: standard deviations and intervals.
 
 Leverages (a Laplace approximation) are large where the training rows say little, the noise is the variance of errors on
 rows that were not learned from, and conformal intervals hold a given share of these errors.
@@ -29,15 +29,6 @@ def leverages(
 
     ``moments`` are those of the rows that were learned from with ``alpha``; without any, all leverages are 0.
     ``values`` (n_k, N) are the functions of every column.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from polytrain.learning.moments import CoreMoments
-    >>> one = np.ones((1, 1)), np.ones(1)
-    >>> moments = [CoreMoments(one[0], np.eye(2), one[0], one[1], np.array([1.0, 0.5]), one[1])]
-    >>> leverages([np.zeros((1, 2, 1))], moments, 0.0, [np.array([[1.0, 1.0], [0.0, 3.0]])])
-    array([ 1., 19.])
     """
     total = np.zeros(values[0].shape[1])
     if not moments:
@@ -55,7 +46,7 @@ def leverages(
 
 
 def _leverage(at: CoreMoments, alpha: float, left: NDArray, functions: NDArray, right: NDArray) -> NDArray:
-    """The part of one core, (N,)."""
+    """Return the term of one core, (N,)."""
     spectrum = damped_spectrum(at.left_sizes, at.middle_sizes, at.right_sizes, alpha)
     left, functions, right = np.square(at.left @ left), np.square(at.middle @ functions), np.square(at.right @ right)
     inner = (1.0 / spectrum).reshape(-1, len(right)) @ right
@@ -63,10 +54,10 @@ def _leverage(at: CoreMoments, alpha: float, left: NDArray, functions: NDArray, 
     return np.einsum("aN,aN->N", inner, left)
 
 
-def _no_moments(shape: tuple[int, ...]) -> CoreMoments:
-    """Moments of a core that no leverage comes from."""
-    one = np.zeros(1)
-    return CoreMoments(np.zeros((1, shape[0])), np.eye(shape[1]), np.zeros((1, shape[2])), one, np.zeros(shape[1]), one)
+def _no_moments(before: CoreMoments | None) -> CoreMoments:
+    """Moments of a column that is left out, behind those of another one: no leverage comes from it."""
+    rank, one = 1 if before is None else before.right.shape[1], np.zeros(1)
+    return CoreMoments(np.zeros((1, rank)), np.eye(1), np.zeros((1, rank)), one, one, one)
 
 
 # Factors of the leverages. The first is used unless another one is better by this many standard errors.
@@ -78,15 +69,6 @@ def fit_noise(errors: NDArray, leverages: NDArray, weights: NDArray) -> tuple[fl
 
     An error is taken to be normal with the variance ``noise * (1 + stretch * leverage)``. Errors, leverages and weights
     (N,) are those of different rows that were not learned from.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> leverages = rng.uniform(0, 9, 2000)
-    >>> noise, stretch = fit_noise(2 * np.sqrt(1 + leverages) * rng.normal(size=2000), leverages, np.ones(2000))
-    >>> round(noise, 1), stretch
-    (4.0, 1.0)
     """
     weights = weights / weights.sum()
     size = float(np.abs(errors).max(initial=0.0))
@@ -103,7 +85,7 @@ def fit_noise(errors: NDArray, leverages: NDArray, weights: NDArray) -> tuple[fl
     return float(noises[best]) * size * size, _STRETCHES[best]
 
 
-# Number of errors that are kept, of equal shares of the weight the largest: intervals become no narrower.
+# Number of errors that are kept, the largest of equal shares of the weight: intervals become no narrower.
 _MOST_KEPT = 1024
 # Sums of weights that should be equal differ by at most this.
 _ROUNDING = 1e-9
@@ -141,21 +123,17 @@ class LeftOutErrors:
         heights[-1] = 1.0
         return cls(sizes[order][kept], heights[kept], len(order))
 
-    @property
-    def largest_coverage(self) -> float:
-        """The largest coverage that this number of rows can promise."""
-        return self.n_rows / (self.n_rows + 1)
-
     def bound(self, coverage: float) -> float:
         """The bound of a new row's error: the smallest error whose height is at least ``coverage * (n + 1) / n``.
 
         With equal weights this is the ceil((n + 1) coverage)-th smallest.
         """
-        if coverage > self.largest_coverage * (1.0 + _ROUNDING):
+        largest = self.n_rows / (self.n_rows + 1)
+        if coverage > largest * (1.0 + _ROUNDING):
             needed = ceil(coverage / (1.0 - coverage) - _ROUNDING)
             raise ValueError(
                 f"coverage={coverage} needs at least {needed} different rows that were not learned from, and there are "
-                f"{self.n_rows}: an interval would be infinite. Ask for coverage <= {self.largest_coverage:.4g}, or "
+                f"{self.n_rows}: an interval would be infinite. Ask for coverage <= {largest:.4g}, or "
                 "fit with more rows or a larger calibration_fraction."
             )
         level = coverage * (self.n_rows + 1) / self.n_rows
@@ -181,27 +159,6 @@ class TrainUncertainty:
     noise: float
     left_out: LeftOutErrors
 
-    @classmethod
-    def fit(
-        cls,
-        moments: Sequence[CoreMoments],
-        alpha: float,
-        n_learned: int,
-        errors: NDArray,
-        left_out_leverages: NDArray,
-        weights: NDArray,
-    ) -> TrainUncertainty:
-        """Find noise and bounds from different rows that were not learned from; ``n_learned`` others were."""
-        noise, stretch = fit_noise(errors, 2.0 / n_learned * left_out_leverages, weights)
-        reach = 2.0 * stretch / n_learned
-        left_out = LeftOutErrors.of(errors / np.sqrt(1.0 + reach * left_out_leverages), weights)
-        return cls(tuple(moments), alpha, reach, noise, left_out)
-
-    def widths(self, cores: Sequence[NDArray], values: Sequence[NDArray]) -> NDArray:
-        """The root of 1 + leverage of some rows, (N,): the standard deviation in units of that of the noise."""
-        with np.errstate(over="ignore", invalid="ignore"):  # far from all training rows it may be infinite
-            return np.sqrt(1.0 + self.reach * leverages(cores, self.moments, self.alpha, values))
-
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
@@ -211,32 +168,19 @@ class Uncertainty:
     guaranteed: bool
 
     def widths(self, cores: Sequence[Sequence[NDArray]], maps: MapList, X: NDArray) -> NDArray:
-        """See `TrainUncertainty.widths`, for rows X (N, d) and all trains, (n_trains, N)."""
-        blocks = [
-            [own.widths(train, values) for own, train in zip(self.trains, cores, strict=True)]
-            for _, values in blocks_of_values(maps, X)
-        ]
-        return np.concatenate(blocks, axis=1) if blocks else np.empty((len(self.trains), 0))
+        """Return the root of 1 + leverage of rows X (N, d), (n_trains, N): deviations in units of that of the noise."""
+        found = np.empty((len(self.trains), len(X)))
+        with np.errstate(over="ignore", invalid="ignore"):  # far from all training rows it may be infinite
+            for rows, values in blocks_of_values(maps, X):
+                for index, (own, train) in enumerate(zip(self.trains, cores, strict=True)):
+                    found[index, rows] = 1.0 + own.reach * leverages(train, own.moments, own.alpha, values)
+        return np.sqrt(found)
 
-    def widened(self, maps: MapList, cores: Sequence[Sequence[NDArray]]) -> Uncertainty:
-        """The same for trains ``cores`` of all columns, of which ``maps`` leave some out: these change nothing."""
-        trains = []
-        for own, train in zip(self.trains, cores, strict=True):
-            moments = maps.widened(own.moments, lambda before: None) if own.moments else []
-            found = [_no_moments(core.shape) if at is None else at for at, core in zip(moments, train, strict=False)]
-            trains.append(replace(own, moments=tuple(found)))
+    def widened(self, maps: MapList) -> Uncertainty:
+        """The same for trains of all columns, of which ``maps`` leave some out: these change nothing."""
+        every = [tuple(maps.widened(own.moments, _no_moments)) if own.moments else () for own in self.trains]
+        trains = (replace(own, moments=moments) for own, moments in zip(self.trains, every, strict=True))
         return replace(self, trains=tuple(trains))
-
-    def with_moments(
-        self, moments: Sequence[Sequence[CoreMoments]], alpha: float, factors: Sequence[float]
-    ) -> Uncertainty:
-        """The same errors for trains that were learned anew, for targets divided by further ``factors``."""
-        trains = []
-        for own, measured, factor in zip(self.trains, moments, factors, strict=True):
-            left_out = replace(own.left_out, errors=own.left_out.errors / factor)
-            noise = own.noise / (factor * factor)
-            trains.append(replace(own, moments=tuple(measured), alpha=alpha, noise=noise, left_out=left_out))
-        return Uncertainty(tuple(trains), guaranteed=False)
 
 
 def blocks_of_values(maps: MapList, X: NDArray) -> Iterator[tuple[slice, list[NDArray]]]:

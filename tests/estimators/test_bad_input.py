@@ -141,11 +141,11 @@ def test_bad_weights(model, weights, message):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("rank", [2], "rank has 1 entries but 3 features have 2 bonds between them; give one rank per bond"),
+        ("rank", [2], "rank has 1 entries but 3 features have 2 bonds; give one for each"),
         ("rank", (2, 2, 2), "rank has 3 entries but 3 features have 2 bonds"),
         ("rank", [2, 0], r"rank\[1\] must be a positive integer, got 0"),
         ("rank", [2.0, 2], r"rank\[0\] must be a positive integer, got 2.0"),
-        ("degree", [2, 2], "degree has 2 entries but X has 3 features; give one degree per feature"),
+        ("degree", [2, 2], "degree has 2 entries, but X has 3 features; give one each"),
         ("degree", np.array([2, 2, 2, 2]), "degree has 4 entries"),
         ("degree", [2, True, 1], r"degree\[1\] must be a positive integer, got True"),
         ("degree", [], "degree has 0 entries"),
@@ -159,7 +159,7 @@ def test_bad_sequences(kind, name, value, message):
 
 def test_bad_class_weights():
     X, y = _data()
-    with pytest.raises(ValueError, match=r"class_weight names classes that y does not have: \[2\]; y has \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"class_weight names classes that y lacks: \[2\]; y has \[0, 1\]"):
         TensorTrainClassifier(class_weight={0: 1.0, 2: 1.0}).fit(X, y)
     for value in (-1.0, 0.0, np.nan, np.inf):
         with pytest.raises(ValueError, match=r"class_weight\[0\] must be a number between 0 and inf"):

@@ -301,7 +301,9 @@ def test_wrong_init(iris):
     train = TensorTrain.random((3, 3, 3, 3), 2, random_state=0)
     with pytest.raises(ValueError, match="init has 1 trains but this fit learns 3"):
         power_classifier(init=train).fit(X, y)
-    with pytest.raises(ValueError, match=r"init\[0\] has dimensions \(3, 3, 3, 3\) but degree asks for \(2, 2, 2, 2\)"):
+    with pytest.raises(
+        ValueError, match=r"init\[0\] has dimensions \(3, 3, 3, 3\), but the functions of the maps are \(2, 2, 2, 2\)"
+    ):
         power_classifier(degree=1, init=[train] * 3).fit(X, y)
     broken = [np.full((1, 3, 1), np.nan)] * 4
     with pytest.raises(ValueError, match=r"init\[1\] contains NaN"):
@@ -389,11 +391,11 @@ def test_warm_start_refuses_other_trains(iris):
         clone_of_fit(model).fit(X[50:], y[50:])
     with pytest.raises(
         ValueError,
-        match=r"the last fit has 4 columns with the maps power with 3 functions, scaled and this one asks for 4 with "
-        r"power with 2 functions, scaled",
+        match=r"the last fit has 3 functions of the basis 'power' and the range \(4.3, 7.9\) for feature 0, and "
+        r"this one asks for basis='power', degree=1 and scale='minmax'",
     ):
         clone_of_fit(model).set_params(degree=1).fit(X, y)
-    with pytest.raises(ValueError, match="warm_start"):
+    with pytest.raises(ValueError, match=r"the last fit has 4 features and this one 3\. Keep them, or set warm_start"):
         clone_of_fit(model).fit(X[:, :3], y)
 
 
@@ -405,7 +407,7 @@ def test_warm_start_keeps_the_maps_that_its_cores_were_learned_in(iris):
     model.set_params(max_sweeps=0).fit(X[inner], y[inner])
     assert model.maps_ == maps
     np.testing.assert_allclose(model.decision_function(X), before, atol=1e-9)
-    with pytest.raises(ValueError, match=r"not scaled.*Keep features, degree, basis and scale"):
+    with pytest.raises(ValueError, match=r"the range \(4.3, 7.9\).*scale=None\. Keep these parameters"):
         model.set_params(scale=None).fit(X, y)
     fresh = clone(model).set_params(scale="minmax").fit(X[inner], y[inner])  # a clone has nothing to start from
     assert fresh.maps_ != maps

@@ -47,7 +47,7 @@ def test_two_classes_are_the_logistic_loss():
 
 def test_other_decisions_are_refused():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match=r"decision must be 'one-vs-rest', got 'one-vs-one'"):
+    with pytest.raises(ValueError, match=r"loss='multinomial' needs decision='one-vs-rest', got 'one-vs-one'"):
         power_classifier(**QUICK, decision="one-vs-one").fit(X, y)
 
 

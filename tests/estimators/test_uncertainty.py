@@ -223,7 +223,9 @@ def test_given_settings_leave_no_rows_out():
     X, y = _rows(100)
     model = power_regressor(random_state=0).fit(X, y)
     for ask in (lambda: model.predict(X, return_std=True), lambda: model.predict_interval(X)):
-        with pytest.raises(ValueError, match=r"nothing is known about the uncertainty .* calibration_fraction=0.2"):
+        with pytest.raises(
+            ValueError, match=r"the uncertainty of this model is not known: .* calibration_fraction=0.2"
+        ):
             ask()
     model.set_params(calibration_fraction=0.3).fit(X, y)
     assert model.predict_interval(X).shape == (100, 2)

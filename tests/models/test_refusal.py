@@ -373,8 +373,8 @@ def test_bad_plans(tmp_path, raw, take_apart, entries, message):
         ("history.train", lambda values: values + 5, "trains that are not there"),
         ("history.sweep", lambda values: -values, "negative counts"),
         ("history.ranks", lambda values: values - 7, "negative counts"),
-        ("history.loss", lambda values: values * NAN, "negative counts or NaN"),
-        ("history.seconds", lambda values: values + np.inf, "infinitely many seconds"),
+        ("history.loss", lambda values: values * NAN, "negative counts, or numbers that are not finite"),
+        ("history.seconds", lambda values: values + np.inf, "numbers that are not finite"),
         ("cores", lambda values: np.full_like(values, 1e300), "too large for floats"),
     ],
 )

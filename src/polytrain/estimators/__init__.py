@@ -1,4 +1,4 @@
-"""The scikit-learn face: estimators that check their input, learn trains and keep what came of it."""
+"""Estimators with scikit-learn's interface: they check their input, train, and store the fitted model."""
 
 from polytrain.estimators.classifier import TensorTrainClassifier
 from polytrain.estimators.regressor import TensorTrainRegressor

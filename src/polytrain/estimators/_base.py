@@ -1,32 +1,32 @@
-"""What classifier and regressor share: from checked rows to a fitted model, and from that to scores."""
+"""The base of classifier and regressor: from rows to a fitted model, and from that to predictions."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial, update_wrapper
+from functools import partial
 from numbers import Integral
 from pathlib import Path
-from types import MethodType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.checks import check_columns, check_mass
-from polytrain.choice import Choice, Chosen, MapMaker, Settings, Task, calibrate, choose
+from polytrain.choice import Choice, Chosen, Settings, Task, calibrate, choose
 from polytrain.decisions import Softmax, TwoClasses
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
-from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._learning import Goal, fit_trains
 from polytrain.estimators._parameters import (
     SharedParameters,
@@ -37,7 +37,8 @@ from polytrain.estimators._parameters import (
 )
 from polytrain.estimators._probabilities import expected_labels, recalibrated
 from polytrain.estimators._streaming import Stream, go_on
-from polytrain.estimators._uncertainty import fit_uncertainty
+from polytrain.estimators._uncertainty import fit_uncertainty, set_apart
+from polytrain.estimators._warm_start import last_choice
 from polytrain.explain import feature_importances
 from polytrain.learning.losses import get_loss
 from polytrain.learning.settings import Start
@@ -57,24 +58,33 @@ from polytrain.tensor import TensorTrain
 
 # Entries of a record that are losses.
 _LOSSES = ("loss", "objective", "decrease", "validation_loss")
+_LARGEST_SEED = np.iinfo(np.int32).max
 
 
-def _rescaled(record: dict, target_size: float, degree: int) -> dict:
-    """Bring the losses of a record from divided targets back to the original units."""
-    if target_size == 1.0:
-        return record
-    unit = target_size**degree
-    return {**record, **{key: record[key] * unit for key in _LOSSES if key in record}}
+def _reported(record: dict, maps: MapList, size: float, degree: int) -> dict:
+    """Return the record of a sweep in the units of the target, with the ranks of all columns."""
+    losses = {key: record[key] * size**degree for key in _LOSSES if key in record}
+    return {**record, **losses, "ranks": maps.widened_ranks(record["ranks"])}
+
+
+def _sweeps(results: Sequence[TrainResult], maps: MapList, sizes: NDArray, degree: int) -> dict[str, Any]:
+    """Return the fitted attributes about the sweeps of all trains."""
+    history = [
+        {"train": index, **_reported(record, maps, size, degree)}
+        for index, (result, size) in enumerate(zip(results, sizes.tolist(), strict=True))
+        for record in result.history
+    ]
+    return {"history_": history, "stop_reason_": max((r.stop_reason for r in results), key=STOP_REASONS.index)}
 
 
 def _check_missing(rows: Rows, bases: Sequence[str]) -> None:
-    """Refuse missing values in columns whose functions do not know them."""
+    """Refuse missing values in columns whose basis cannot take them."""
     for k in np.flatnonzero(rows.summary.has_missing).tolist():
-        if bases[k] != "auto" and not map_kind(bases[k]).takes_missing:
+        basis = bases[k]
+        if basis != "auto" and not map_kind(basis).takes_missing:
             name = k if rows.feature_names is None else repr(rows.feature_names[k])
             raise ValueError(
-                f"X contains NaN in feature {name}, which the basis {bases[k]!r} cannot take. Use basis='auto' or "
-                "one of the bases that know missing values, such as 'spline', or impute."
+                f"X contains NaN in feature {name}, which the basis {basis!r} cannot take. Use basis='auto' or impute."
             )
 
 
@@ -97,14 +107,9 @@ def _warn_of_levels(rows: Rows, maps: MapList) -> None:
             )
 
 
-def _divided(trains: Sequence[Sequence[NDArray]], sizes: NDArray) -> list[list[NDArray]]:
-    """Trains for targets that were divided by these sizes."""
-    return [[cores[0] / size, *cores[1:]] for cores, size in zip(trains, sizes.tolist(), strict=True)]
-
-
 @contextmanager
 def _remedy_for_overflow(n_features: int) -> Iterator[None]:
-    """Say what helps where numbers become too large."""
+    """Add a remedy to errors about numbers that become too large."""
     try:
         yield
     except (FloatingPointError, np.linalg.LinAlgError) as error:
@@ -114,34 +119,15 @@ def _remedy_for_overflow(n_features: int) -> Iterator[None]:
         ) from error
 
 
-class Conditional:
-    """A method that a model does not always have: ``obstacle(model)`` says why not, or is None.
-
-    scikit-learn's ``available_if`` would keep the reason in the cause of the AttributeError, where few look.
-    """
-
-    def __init__(self, obstacle: Callable[[Any], str | None], function: Callable) -> None:
-        self._obstacle, self._function = obstacle, function
-        update_wrapper(self, function)  # type: ignore[arg-type]
-
-    def __get__(self, model: Any, owner: type | None = None) -> Any:
-        if model is None:
-            return self._function
-        obstacle = self._obstacle(model)
-        if obstacle is not None:
-            raise AttributeError(f"{type(model).__name__} has no {self._function.__name__} with {obstacle}")
-        return MethodType(self._function, model)
-
-
-def _no_blocks(model: Any) -> str | None:
+def _has_partial_fit(model: Any) -> bool:
     if model.interaction_cst is not None:
-        return "interaction_cst: sweeps over one more block of rows would let any columns interact. Or use fit."
+        raise AttributeError("with interaction_cst, partial_fit would let any columns interact. Use fit.")
     if isinstance(getattr(model, "class_weight", None), str):
-        return f"class_weight={model.class_weight!r}, which needs all rows at once; give a dict of weights. Or use fit."
-    return None
+        raise AttributeError(f"class_weight={model.class_weight!r} needs all rows at once. Use fit, or a dict.")
+    return True
 
 
-learns_in_blocks = partial(Conditional, _no_blocks)
+learns_in_blocks = available_if(_has_partial_fit)
 
 
 class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
@@ -152,10 +138,15 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
     _doc_link_template = "https://polytrain.readthedocs.io/en/stable/generated/polytrain.{estimator_name}.html"
 
     model_: FittedModel
+    plan_: Settings
+    choice_: Chosen
+    stream_: Stream
+    history_: list[dict[str, Any]]
+    stop_reason_: str
 
     @property
     def trains_(self) -> list[TensorTrain]:
-        """The learned polynomials; a list of your own, the model does not change with it."""
+        """The learned trains, in a new list: changes of it do not change the model."""
         return list(self.model_.trains)
 
     @property
@@ -165,7 +156,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
 
     @property
     def relevances_(self) -> NDArray:
-        """Factor of the bandwidth of every feature: how much it may matter."""
+        """Factor of the bandwidth of every feature."""
         check_is_fitted(self, "choice_")
         factors = self.choice_.relevances
         return np.ones(len(self.maps_)) if factors is None else np.array(factors)
@@ -177,7 +168,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
 
     @property
     def feature_importances_(self) -> NDArray:
-        """Importance of every column, which sum to 1; see `polytrain.explain.feature_importances`."""
+        """Importances of the columns, which sum to 1; see `polytrain.explain.feature_importances`."""
         check_is_fitted(self, "model_")
         try:
             return feature_importances(self).importances
@@ -191,142 +182,133 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _goal(self, rows: Rows, loss: str) -> Goal:
-        """Check targets and say what is to be learned."""
+        """Check targets and return what to learn."""
 
     @abstractmethod
     def _block_targets(self) -> Sequence[Target]:
-        """Say what is to be learned from one more block of rows, one entry per train."""
+        """Return what to learn from one more block of rows, one entry per train."""
 
-    def _fit_rows(
-        self, rows: Rows, loss: str, validation: Rows | None = None, maps: MapList | None = None, is_block: bool = False
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        validation_rows: tuple[Any, Any, Any] = (None, None, None),
+        *,
+        is_block: bool = False,
+        maps: MapList | None = None,
+        prepare: Callable[[Rows], Rows] | None = None,
     ) -> None:
-        """Learn from rows, wherever they are; once all is done, store what came of it."""
-        rows, apart = self._set_apart(rows)
-        summary, goal = rows.summary, self._goal(rows, loss)
-        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
-        parameters, stops_early = self.get_params(deep=False), validation is not None
-        settings = make_settings(parameters, summary.n_features, loss, rows.is_category, stops_early, goal.joint)
-        settings = replace(settings, groups=self._groups(rows, stops_early))
-        if is_block and isinstance(settings.relevance, str):  # other columns may matter in later blocks
-            settings = replace(settings, relevance=None)
-        if maps is None:
-            _check_missing(rows, settings.bases)
-        else:
-            settings = replace(settings, maps=_checked_maps(maps, summary.n_features))
-        with _remedy_for_overflow(summary.n_features):
-            if self._is_warm:
-                choice = self._last_choice(settings, rows, goal, seeds)
+        """Learn from rows in memory, on disk or on a cluster; store the results at the end.
+
+        ``validation_rows`` are features, targets and weights. The first block of a stream may come with maps, and with
+        a function that prepares its rows.
+        """
+        check_parameters(self)
+        loss, validation, apart = self._learning_loss(), None, None
+        number_loss = loss if is_regressor(self) else None
+        with open_fit(self, X, y, sample_weight, number_loss) as rows:
+            rows = rows if prepare is None else prepare(rows)
+            if validation_rows[0] is not None:
+                validation = given_validation(rows, *validation_rows, number_loss)
+            elif self.early_stopping:
+                rows, validation = hold_out(rows, float(self.validation_fraction))
+            if getattr(self, "calibration_fraction", None) is not None:
+                rows, apart = set_apart(rows, float(self.calibration_fraction))
+            goal = self._goal(rows, loss)
+            n_trains, sizes, degree = len(goal.targets), goal.sizes, get_loss(loss).degree
+            seeds = check_random_state(self.random_state).randint(_LARGEST_SEED, size=n_trains).tolist()
+            settings = make_settings(self, rows, loss, validation is not None, goal.joint)
+            if is_block and isinstance(settings.relevance, str):  # other columns may matter in later blocks
+                settings = replace(settings, relevance=None)
+            if maps is None:
+                _check_missing(rows, settings.bases)
             else:
-                choice = choose(self._task(settings, rows, goal, seeds, goal.calibrates, is_block))
+                settings = replace(settings, maps=_checked_maps(maps, rows.summary.n_features))
+            with _remedy_for_overflow(rows.summary.n_features):
+                is_joint = isinstance(goal.decision, Softmax)
+                task = Task(
+                    settings=settings,
+                    rows=rows,
+                    targets=goal.targets,
+                    guides=goal.guides,
+                    seeds=seeds,
+                    n_jobs=self.n_jobs,
+                    calibrate=goal.calibrates,
+                    is_joint=is_joint,
+                    may_finish=not is_block and isinstance(goal.decision, Softmax | TwoClasses),
+                )
+                before = self.model_ if self._is_warm else None
+                choice = last_choice(before, self.plan_, self.choice_, task, sizes) if before else choose(task)
                 self._show_choice(choice)
-            _warn_of_levels(rows, choice.maps.whole)
-            ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
-            held_out, loss = choice.held_out, choice.plan.loss
-            if held_out is not None and goal.decision is not None:
-                scored = held_out.scores, held_out.label_weights, held_out.n_distinct
-                size, shift = calibrate(*scored, goal.targets, isinstance(goal.decision, Softmax))
-                ends |= {"size": size, "shift": shift, "calibrated": True}
+                maps, loss = choice.maps, choice.plan.loss
+                _warn_of_levels(rows, maps.whole)
+                ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
+                scored = choice.held_out
+                if scored is not None and goal.decision is not None:
+                    labels = scored.label_weights
+                    size, shift = calibrate(scored.scores, labels, scored.n_distinct, goal.targets, is_joint)
+                    ends |= {"size": size, "shift": shift, "calibrated": True}
 
-            def make(*trains: Sequence[NDArray]) -> FittedModel:
-                return FittedModel(loss, choice.maps, trains, **ends)
+                def attributes(cores: Sequence[NDArray]) -> dict | None:
+                    return {"model_": FittedModel(loss, maps, [cores], **ends).widened()} if n_trains == 1 else None
 
-            callbacks = FitCallbacks(
-                self, lambda cores: {"model_": make(cores).widened()} if len(goal.targets) == 1 else None
+                callbacks = FitCallbacks(self, attributes)
+
+                def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
+                    return callbacks.sweep_done(train, _reported(record, maps, float(sizes[train]), degree), cores)
+
+                knows_errors = apart or choice.held_out or (before and before.uncertainty)
+                measure = bool(number_loss and get_loss(choice.plan.loss).has_noise and knows_errors)
+                starts = [*map(Start, seeds, self._starts(choice, goal), self._checkpoints(n_trains))]
+                results, plan = fit_trains(self, rows, validation, choice, goal, starts, watch, measure)
+            model = FittedModel(plan.loss, maps, [result.cores for result in results], **ends)
+            if measure:
+                model = fit_uncertainty(model, choice, [result.moments for result in results], rows, apart, before)
+            self._keep(
+                rows.column_names,
+                model_=model.widened(),
+                plan_=replace(plan, rank=maps.widened_ranks(plan.ranks)),
+                choice_=Chosen.of(choice),
+                stream_=Stream(float(rows.summary.n_rows), float(rows.summary.n_rows)),
+                **_sweeps(results, maps, sizes, degree),
             )
-            sizes, degree = goal.sizes, get_loss(loss).degree
+            callbacks.end(lambda: {"model_": self.model_})
 
-            def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
-                record = {**record, "ranks": choice.maps.widened_ranks(record["ranks"])}
-                return callbacks.sweep_done(train, _rescaled(record, float(sizes[train]), degree), cores)
-
-            measure = self._measures(choice)
-            starts = [*map(Start, seeds, self._starts(choice, goal), self._checkpoints(len(seeds)))]
-            options = {"n_jobs": self.n_jobs, "verbose": int(self.verbose), "watch": watch, "measure": measure}
-            results, plan = fit_trains(rows, validation, choice, goal, starts, **options)
-        model = replace(make(*(result.cores for result in results)), loss=plan.loss)
-        if measure:
-            before, moments = self.model_ if self._is_warm else None, [result.moments for result in results]
-            model = fit_uncertainty(model, choice, moments, rows, apart, before)
-        plan = replace(plan, rank=choice.maps.widened_ranks(plan.ranks))
-        self.model_, self.plan_, self.choice_ = model.widened(), plan, Chosen.of(choice)
-        self._remember_sweeps(results, goal.sizes)
-        for record in self.history_:
-            record["ranks"] = choice.maps.widened_ranks(record["ranks"])
-        self.stream_ = Stream(float(summary.n_rows), float(summary.n_rows))
+    def _keep(self, column_names: Any, **results: Any) -> Self:
+        """Store the results of a fit, by the names of the attributes."""
+        self.__dict__.update(results)
+        self.n_iter_ = max(Counter(record["train"] for record in self.history_).values(), default=0)
         self.n_features_in_ = self.model_.n_columns
-        if rows.column_names is not None:
-            self.feature_names_in_ = np.asarray(rows.column_names, dtype=object)
+        if column_names is not None:
+            self.feature_names_in_ = np.asarray(column_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        callbacks.end(lambda: {"model_": self.model_})
-
-    def _remember_sweeps(self, results: Sequence[TrainResult], sizes: NDArray) -> None:
-        """Store what is to be known about the sweeps."""
-        degree = get_loss(self.plan_.loss).degree
-        self.history_ = [
-            {"train": index, **_rescaled(record, float(size), degree)}
-            for index, (result, size) in enumerate(zip(results, sizes, strict=True))
-            for record in result.history
-        ]
-        self.n_iter_ = max(len(result.history) for result in results)
-        self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
-
-    def _open(self, X: Any, y: Any, sample_weight: Any, loss: str) -> AbstractContextManager[Rows]:
-        """Check parameters, and open what is given to a fit."""
-        check_parameters(self.get_params(deep=False))
-        return open_fit(self, X, y, sample_weight, self._number_loss(loss))
-
-    def _number_loss(self, loss: str) -> str | None:
-        """The loss, which limits the targets, of a regression; None for classification."""
-        return loss if is_regressor(self) else None
-
-    def _split(
-        self, rows: Rows, loss: str, X_val: Any, y_val: Any, sample_weight_val: Any
-    ) -> tuple[Rows, str, Rows | None]:
-        """Rows to learn from, the loss, and rows that say when to stop, if there are to be any."""
-        if X_val is not None:
-            return rows, loss, given_validation(rows, X_val, y_val, sample_weight_val, self._number_loss(loss))
-        if not self.early_stopping:
-            return rows, loss, None
-        learned, held_out = hold_out(rows, float(self.validation_fraction))
-        return learned, loss, held_out
-
-    def _groups(self, rows: Rows, stops_early: bool) -> tuple[tuple[int, ...], ...] | None:
-        """Which features may act together; None for all."""
-        columns = rows.columns_of_any_type
-        n_columns, sources = rows.summary.n_features, None
-        if columns is not None:
-            n_columns, sources = columns.n_columns, columns.sources.tolist()
-        groups = allowed_groups(self.interaction_cst, n_columns, rows.column_names, sources)
-        if groups is not None:
-            check_no_conflict(self.get_params(deep=False), self._is_warm, stops_early)
-        return groups
+        return self
 
     def _learn_block(
         self, X: Any, y: Any, sample_weight: Any, maps: MapList | None, prepare: Callable[[Rows], Rows] | None = None
     ) -> None:
-        """Learn from one more block of rows, see `polytrain.estimators._streaming`; fit to the first, once prepared."""
+        """Learn from one more block of rows, see `polytrain.estimators._streaming`; the first block is a fit."""
         if is_source(X):
             raise ValueError(
-                f"partial_fit takes one block of rows, got X of type {type(X).__name__}, which yields many. Pass its "
-                "blocks one by one, or call fit."
+                f"partial_fit takes one block of rows, got X of type {type(X).__name__}. Pass its blocks, or call fit."
             )
-        is_first, loss = not hasattr(self, "model_"), self._learning_loss()
+        is_first, number_loss = not hasattr(self, "model_"), self._learning_loss() if is_regressor(self) else None
         if is_first:
-            with self._open(X, y, sample_weight, loss) as first:
-                self._fit_rows(first if prepare is None else prepare(first), loss, maps=maps, is_block=True)
-        check_parameters(self.get_params(deep=False))
+            self._fit(X, y, sample_weight, is_block=True, maps=maps, prepare=prepare)
+        check_parameters(self)
         check_columns(self, X)
         model, classes, targets = self.model_, self.model_.classes, self._block_targets()
         known = model.n_trains if classes is None else classes
-        X, y, weights = check_more(X, y, sample_weight, self._number_loss(loss), model.columns, model.n_features, known)
+        X, y, weights = check_more(X, y, sample_weight, number_loss, model.columns, model.n_features, known)
         mass = check_mass(sample_weight, len(X))
         codes = y if classes is None else np.searchsorted(classes, y)
         rows = X, y, weights = positive_rows(X, codes, weights * (mass / weights.sum()))
         stream = Stream(0.0, mass) if is_first else deepcopy(self.stream_)
         entropy = [int(self.random_state)] if isinstance(self.random_state, Integral) else []
         rng = np.random.default_rng([stream.n_blocks, *entropy])
-        labels = np.eye(len(classes))[y] if model.calibrated and classes is not None else None
+        labels = np.eye(len(classes))[y] if model.calibrated and classes is not None else np.zeros(0)
         if is_first:
             stream.remember(rows, self.forgetting, rng, labels)
             self.stream_ = stream
@@ -334,90 +316,24 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         plan = self.plan_
         if isinstance(self.alpha, str):  # it was chosen for the first rows; noise does not shrink with more of them
             plan = replace(plan, alpha=self.choice_.alpha * stream.first / (stream.seen + mass))
-        if labels is not None:
+        if model.calibrated:
             stream.remember_scores(model.values(X), labels * weights[:, None])
-            if stream.X is None:  # these rows stand for those of the past, too, with labels that the model expects
-                past = stream.seen / (stream.seen + mass)
-                labels = past * expected_labels(model, X, targets) + (1.0 - past) * labels
-        seeds = rng.integers(np.iinfo(np.int32).max, size=len(targets)).tolist()
+        if not len(stream.X):  # of a model file or an average: these rows stand for those of the past, too
+            stream.X, stream.y, stream.weights = X, y, weights * (stream.seen / weights.sum())
+            stream.labels = expected_labels(model, X, targets) if model.calibrated else labels
+        seeds = rng.integers(_LARGEST_SEED, size=len(targets)).tolist()
         with _remedy_for_overflow(model.n_features):
             results = go_on(model, plan, targets, rows, stream, seeds)
         model = model.with_trains([result.cores for result in results]).with_targets(y)
         stream.remember(rows, self.forgetting, rng, labels)
         if model.calibrated:
             model = recalibrated(model, stream, targets)
-        self.model_, self.plan_, self.stream_ = model, plan, stream
-        self._remember_sweeps(results, model.size if classes is None else np.ones(len(results)))
-
-    def _set_apart(self, rows: Rows) -> tuple[Rows, Rows | None]:
-        """Rows to learn from, and rows that are kept for calibration, if any are."""
-        return rows, None
-
-    def _measures(self, choice: Choice) -> bool:
-        """Whether second moments are wanted of every train, for the uncertainty of predictions."""
-        return False
-
-    def _task(
-        self,
-        settings: Settings,
-        rows: Rows,
-        goal: Goal,
-        seeds: Sequence[int],
-        calibrate: bool,
-        is_block: bool = False,
-    ) -> Task:
-        return Task(
-            settings=settings,
-            rows=rows,
-            targets=goal.targets,
-            guides=goal.guides,
-            seeds=seeds,
-            n_jobs=self.n_jobs,
-            calibrate=calibrate,
-            is_joint=isinstance(goal.decision, Softmax),
-            may_finish=calibrate and not is_block and isinstance(goal.decision, Softmax | TwoClasses),
-        )
-
-    def _last_choice(self, settings: Settings, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
-        """A warm start keeps what the last fit has chosen, and the maps that its cores were learned in.
-
-        Where scores become log-odds, it takes alpha and scores of left-out rows from a choice in these maps that knows
-        nothing of the last cores: these may have learned from the very rows.
-        """
-        kept, before = self.model_.maps, self.plan_
-        calibrates = goal.calibrates
-        if self.model_.calibrated and settings.joint:  # the last fit has chosen to start with squares
-            settings, calibrates = replace(settings, loss="squared", joint=False), True
-        if rows.columns_of_any_type != self.model_.columns:
-            raise ValueError(
-                "warm_start=True, but the columns of these rows have other types or levels than those of the last fit. "
-                "Keep them, or set warm_start=False."
-            )
-        open_now = replace(settings, alpha=before.alpha if settings.alpha == "auto" else settings.alpha)
-        if settings.rank == "auto":
-            open_now = replace(open_now, rank=list(before.ranks[1:-1]) or 1)
-        bases = [m.basis if basis == "auto" else basis for m, basis in zip(kept, settings.bases, strict=False)]
-        bases += list(settings.bases[len(bases) :])
-        maker = MapMaker(bases, settings.degrees, settings.scale, rows.columns, self.choice_.relevances)
-        maps = maker(None, None if settings.bandwidth == "auto" else settings.bandwidth).whole
-        if _looks(kept) != _looks(maps):
-            raise ValueError(
-                f"warm_start=True, but the last fit has {len(kept)} columns with the maps {_named(kept)} and this one "
-                f"asks for {len(maps)} with {_named(maps)}. Keep features, degree, basis and scale, or set "
-                "warm_start=False."
-            )
-        known = {name: getattr(self.choice_, name) for name in ("basis", "bandwidth", "relevances")}
-        last = Choice(kept, open_now.settled(kept.dims), **known)
-        if not calibrates:
-            return last
-        afresh = replace(open_now, alpha=settings.alpha, max_sweeps="auto", maps=kept)
-        anew = choose(self._task(afresh, rows, goal, seeds, calibrates))
-        self._show_choice(anew)
-        plan = replace(last.plan, alpha=anew.plan.alpha, loss=anew.plan.loss, joint=anew.plan.joint)
-        return replace(last, plan=plan, reasons=anew.reasons, tried=anew.tried, held_out=anew.held_out)
+        sizes, degree = model.size if classes is None else np.ones(len(results)), get_loss(plan.loss).degree
+        sweeps = _sweeps(results, model.maps, sizes, degree)
+        self._keep(getattr(self, "feature_names_in_", None), model_=model, plan_=plan, stream_=stream, **sweeps)
 
     def _show_choice(self, choice: Choice) -> None:
-        """Log what was chosen, and with ``verbose`` of 2 or more what was tried."""
+        """Log the choice, and with ``verbose`` of 2 or more all trials."""
         if int(self.verbose) and choice.reasons:
             tried = [f"tried:\n{Chosen.of(choice).table()}"] if int(self.verbose) > 1 else []
             show(*tried, f"chosen: {'; '.join(choice.reasons)}")
@@ -427,37 +343,22 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         return bool(self.warm_start) and hasattr(self, "model_")
 
     def _starts(self, choice: Choice, goal: Goal) -> Sequence[Any]:
-        """Cores to start from, one entry per train; None where the plan's start is to be used."""
-        n_trains = len(goal.targets)
-        if self._is_warm:
-            if self.model_.n_trains != n_trains:
-                raise ValueError(
-                    f"warm_start=True, but the last fit has {self.model_.n_trains} trains and this one needs "
-                    f"{n_trains}. Keep the number of outputs, or set warm_start=False."
-                )
-            if self.model_.classes is not None:  # what the scores became afterwards is not the trains' business
-                return self.model_.cores
-            return _divided([train.cores for train in self.model_.trains], goal.sizes)
+        """Return cores to start from, one entry per train; None for the start that the plan names."""
         if choice.starts is not None:
             return choice.starts
         if choice.plan.init == "given":
-            return _divided(given_starts(self.init, n_trains, choice.maps.dims), goal.sizes)
-        return [None] * n_trains
+            trains, sizes = given_starts(self.init, len(goal.targets), choice.maps.dims), goal.sizes.tolist()
+            return [[train[0] / size, *train[1:]] for train, size in zip(trains, sizes, strict=True)]
+        return [None] * len(goal.targets)
 
     def _checkpoints(self, n_trains: int) -> list[Path | None]:
-        """One file per train, in a folder that is made if need be."""
+        """Return one file per train, in a folder that is created if needed."""
         if self.checkpoint is None:
             return [None] * n_trains
         if self.early_stopping:
-            raise ValueError(
-                "checkpoint and early_stopping=True exclude each other: the file keeps the last state of a train, and "
-                "not its best one. Set one of them to its default."
-            )
+            raise ValueError("checkpoint and early_stopping=True exclude each other. Set one of them to its default.")
         if not isinstance(self.random_state, Integral):
-            raise ValueError(
-                f"checkpoint needs an integer random_state, got {self.random_state!r}: "
-                "a fit that starts from other random numbers cannot be resumed."
-            )
+            raise ValueError(f"checkpoint needs an integer random_state, got {self.random_state!r:.60}.")
         folder = Path(self.checkpoint)
         folder.mkdir(parents=True, exist_ok=True)
         return [folder / f"train-{index:03d}.safetensors" for index in range(n_trains)]
@@ -498,10 +399,10 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         save(self, path)
 
     def _ask(self, question: Callable[[FittedModel, NDArray, int], NDArray], X: Any) -> NDArray:
-        """Check rows and ask the fitted model about them; of a Dask collection, once it is computed."""
+        """Check rows and return what the fitted model answers; lazily for a Dask collection."""
         check_is_fitted(self, "model_")
         if is_dask(X):
-            # What can be known of rows that are not there yet: numbers and names of columns.
+            # Before rows are computed, only the number and the names of columns can be checked.
             check_columns(self, X._meta if is_dask_frame(X) else X)
             like = question(self.model_, np.zeros((1, self.model_.n_features)), 1)
             return _map_blocks(partial(self._ask, question), X, like)
@@ -518,17 +419,12 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
 
 def _map_blocks(function: Callable[[Any], NDArray], X: Any, like: NDArray) -> Any:
     """Apply a function to every block of a Dask collection, lazily; ``like`` has the type and width of its results."""
-    import dask.array as da
-    from dask import delayed
-
-    blocks = lazy_blocks(X, "X", sizes_needed=False)
-    sizes = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * len(blocks)
-    lazy = delayed(partial(_of_block, function, like[:0]), pure=True)
-    results = [
-        da.from_delayed(lazy(block), shape=(size, *like.shape[1:]), dtype=like.dtype)
-        for block, size in zip(blocks, sizes, strict=True)
-    ]
-    return da.concatenate(results)
+    question = partial(_of_block, function, like[:0])
+    if is_dask_frame(X):
+        return X.map_partitions(question, meta=like[:0])
+    lazy_blocks(X, "X", sizes_needed=False)  # refuses chunks of columns
+    chunks = (X.chunks[0], *((n,) for n in like.shape[1:]))
+    return X.map_blocks(question, chunks=chunks, drop_axis=None if like.ndim == 2 else 1, meta=like[:0])
 
 
 def _of_block(function: Callable[[Any], NDArray], nothing: NDArray, rows: Any) -> NDArray:
@@ -541,18 +437,3 @@ def _checked_maps(maps: Any, n_features: int) -> MapList:
     if len(maps) != n_features:
         raise ValueError(f"maps are about {len(maps)} features, but X has {n_features}.")
     return maps
-
-
-def _looks(maps: MapList) -> list[tuple[str, str, int, bool]]:
-    """What the parameters decide about maps: all but what was fitted to values, as the number of functions may be."""
-    return [(m.kind, m.basis, 0 if m.needs_values else m.n, m.range is not None) for m in maps]
-
-
-def _named(maps: MapList) -> str:
-    """Different looks of maps as text, such as "power with 3 functions, scaled"."""
-    looks = dict.fromkeys(
-        f"{basis} with {n} functions, {'scaled' if scaled else 'not scaled'}" if n else basis
-        for _, basis, n, scaled in _looks(maps)
-    )
-    shown = list(looks)
-    return "; ".join(shown if len(shown) <= 3 else [*shown[:3], "..."])

@@ -23,9 +23,9 @@ __all__ = ["CallbackSupportMixin", "FitCallbacks", "with_callbacks"]
 
 
 class FitCallbacks:
-    """Tells the callbacks of an estimator, if it has any, what its fit does, which begins now.
+    """Calls the callbacks of an estimator, if it has any, during a fit, which begins now.
 
-    ``attributes`` makes what a fitted estimator has of the cores of a train, if that is enough.
+    ``attributes`` returns the attributes of a fitted estimator, given the cores of a train; None for several trains.
     """
 
     def __init__(self, estimator: Any, attributes: Callable[[Sequence[NDArray]], dict | None]) -> None:
@@ -38,7 +38,7 @@ class FitCallbacks:
             self._fit.call_on_fit_task_begin(estimator=estimator)
 
     def sweep_done(self, train: int, record: dict, cores: Sequence[NDArray]) -> bool:
-        """Take note of a sweep, and say whether a callback wants the sweeps of this train to end."""
+        """Report a sweep; return whether a callback asks to stop the sweeps of this train."""
         if self._fit is None:
             return False
         if train != self._index:
@@ -48,13 +48,8 @@ class FitCallbacks:
             self._train.call_on_fit_task_begin(estimator=self._estimator)
         sweep = self._train.subcontext(task_name="sweep")
         sweep.call_on_fit_task_begin(estimator=self._estimator)
-        return bool(
-            sweep.call_on_fit_task_end(
-                estimator=self._estimator,
-                metadata={"record": record},
-                reconstruction_attributes=lambda: self._attributes(cores),
-            )
-        )
+        result = {"metadata": {"record": record}, "reconstruction_attributes": lambda: self._attributes(cores)}
+        return bool(sweep.call_on_fit_task_end(estimator=self._estimator, **result))
 
     def train_done(self) -> None:
         """End the sweeps of a train."""
@@ -63,7 +58,7 @@ class FitCallbacks:
             self._train = None
 
     def end(self, attributes: Callable[[], dict]) -> None:
-        """End the fit, with what makes a fitted estimator."""
+        """End the fit; ``attributes`` returns those of the fitted estimator."""
         self.train_done()
         if self._fit is not None:
             self._fit.call_on_fit_task_end(estimator=self._estimator, reconstruction_attributes=attributes)

@@ -1,4 +1,4 @@
-"""From a choice to learned trains: all at once, and again where a loss depends on the residuals."""
+"""Train all trains of a fit, and again where the loss depends on the residuals."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _MOST_REFINEMENTS, _REFINING_SWEEPS, _SAME = 4, 2, 1.2
 
 @dataclass(frozen=True)
 class Goal:
-    """What a fit is to learn: one target per train, and guides by which maps are chosen, see `polytrain.choice.Task`.
+    """What a fit learns: one target per train, and guides by which maps are chosen, see `polytrain.choice.Task`.
 
-    ``ends`` are fields of `FittedModel`, which say what becomes of the scores; trains may be learned jointly, and
+    ``ends`` are fields of `FittedModel` that turn scores into predictions; trains may be learned jointly, and
     ``calibrates`` says whether scores become log-odds after the fit.
     """
 
@@ -46,27 +46,24 @@ class Goal:
 
     @property
     def sizes(self) -> NDArray:
-        """What the targets of each train were divided by."""
+        """Divisors of the targets of each train."""
         return np.broadcast_to(self.ends.get("size", 1.0), len(self.targets))
 
 
 def fit_trains(
+    estimator: Any,
     rows: Rows,
     validation: Rows | None,
     choice: Choice,
     goal: Goal,
     starts: Sequence[Start],
-    *,
-    n_jobs: int | None,
-    verbose: int,
     watch: Report,
     measure: bool,
 ) -> tuple[list[TrainResult], Settings]:
-    """Train as was chosen, and again where a loss depends on the residuals; return the results and the last plan."""
+    """Train, and again where the loss depends on the residuals; return the results and the last plan."""
     plan, maps, targets = choice.plan, choice.maps, goal.targets
     placed = rows.place(maps)
     watched = None if validation is None else validation.place(maps)
-    options: dict[str, Any] = {"n_jobs": n_jobs, "measure": measure, "validation": watched, "parts": choice.parts}
     results: list[TrainResult] = []
     for stage in range(_MOST_REFINEMENTS + 1):
         current, following = plan, starts
@@ -79,8 +76,9 @@ def fit_trains(
             is_linear = current.max_sweeps == 0 and current.init == "linear"  # it is solved anew
             pairs = zip(starts, results, strict=True)
             following = [start.following(None if is_linear else result.following, stage) for start, result in pairs]
-        with SweepProgress(len(starts), current.max_sweeps, verbose, watch) as progress:
-            later = train(placed, maps, current, targets, following, report=progress.sweep_done, **options)
+        with SweepProgress(len(starts), current.max_sweeps, int(estimator.verbose), watch) as progress:
+            options: dict[str, Any] = {"n_jobs": estimator.n_jobs, "report": progress.sweep_done, "measure": measure}
+            later = train(placed, maps, current, targets, following, **options, validation=watched, parts=choice.parts)
         pasts = [result.history for result in results] if results else [[]] * len(later)
         results = [
             replace(result, history=[*past, *result.later_history(len(past))])
@@ -90,7 +88,7 @@ def fit_trains(
 
 
 def _refined(loss: Loss, rows: Rows, maps: MapList, targets: Sequence[Target], results: Sequence[TrainResult]) -> Loss:
-    """Return the loss that suits the residuals, or the loss itself where it is much the same."""
+    """Return the loss with a scale that suits the residuals, or the loss itself if the scale hardly changes."""
     if not loss.needs_values:
         return loss
     sketch = rows.sketch

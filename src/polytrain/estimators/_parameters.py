@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from inspect import cleandoc
+from itertools import combinations
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,11 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.choice import Settings
+from polytrain.columns.column_list import column_number
 from polytrain.learning.core_solvers import SOLVERS
 from polytrain.maps import basis_names
+from polytrain.rows import Rows
 from polytrain.rows.checking import check_bytes
 from polytrain.tensor import TensorTrain
 from polytrain.texts import shown
+
+_REMEDY = (
+    "Give None, 'no_interactions', 'pairwise', or a list of groups, each a list, tuple or set of numbers or names of "
+    "columns."
+)
+# Every group is learned in turn, in several rounds.
+_MOST_GROUPS = 1000
 
 INITS = ("auto", "linear", "random", "dual")
 # Polynomials of a higher degree are rounding errors, and their values would fill the memory.
@@ -50,8 +60,7 @@ class SharedParameters:
     relevance : "auto", None, or array-like of shape (n_features,), default="auto"
         How much each column may matter, for bases that have a bandwidth: a factor of the bandwidth per column, 0
         for columns that are not used. "auto" learns the factors from rows that are left out, and keeps them equal where
-        those rows gain nothing. None keeps
-        them equal, as `partial_fit` does with "auto".
+        those rows gain nothing. None keeps them equal, as `partial_fit` does with "auto".
     degree : int or sequence of int, default=2
         Largest power of each feature, for "power", "chebyshev" and "legendre"; a sequence gives one per feature.
     scale : {"minmax"} or None, default="minmax"
@@ -147,7 +156,7 @@ class SharedParameters:
 
 
 def _number(value: Any) -> float:
-    """The value as a float; NaN for what is not a number, and infinity for what is too large for a float."""
+    """Return the value as a float: NaN if it is not a number, infinity if it is too large for a float."""
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
         return float("nan")
     try:
@@ -156,28 +165,40 @@ def _number(value: Any) -> float:
         return float("inf")
 
 
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _require(is_valid: Any, name: str, value: Any, wanted: str) -> None:
+    if not is_valid:
+        raise ValueError(f"{name} must be {wanted}, got {shown(value)}.")
+
+
 def check_count(name: str, value: Any, least: int, also: str = "") -> int:
-    """Return ``value`` as an int of at least ``least``; ``also`` says what else would do."""
+    """Return ``value`` as an int of at least ``least``; ``also`` names other accepted values."""
     if type(value) is int and value >= least:  # nearly always: the checks below take a while for a million columns
         return value
-    if not _is_integer(value) or value < least:
-        kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
-        raise ValueError(f"{name} must be {also}{kind}, got {shown(value)}.")
+    kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
+    _require(_is_integer(value) and value >= least, name, value, also + kind)
     return int(value)
 
 
 def check_nonnegative(name: str, value: Any, also: str = "") -> float:
-    """Return ``value`` as a finite float that is not negative; ``also`` says what else would do."""
-    if not 0 <= _number(value) < np.inf:
-        raise ValueError(f"{name} must be {also}a finite number that is not negative, got {shown(value)}.")
+    """Return ``value`` as a finite float that is not negative; ``also`` names other accepted values."""
+    _require(0 <= _number(value) < np.inf, name, value, f"{also}a finite number that is not negative")
     return float(value)
 
 
 def check_between(name: str, value: Any, low: float, high: float, also: str = "") -> float:
-    """Return ``value`` as a float between two others; ``also`` says what else would do."""
-    if not low < _number(value) < high:
-        raise ValueError(f"{name} must be {also}a number between {low:g} and {high:g}, got {shown(value)}.")
+    """Return ``value`` as a float between two others; ``also`` names other accepted values."""
+    _require(low < _number(value) < high, name, value, f"{also}a number between {low:g} and {high:g}")
     return float(value)
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
+    """Return ``value``, which must be one of the named choices."""
+    _require(isinstance(value, str | type(None)) and value in choices, name, value, f"one of {list(choices)}")
+    return value
 
 
 def is_sequence(value: Any) -> bool:
@@ -186,107 +207,90 @@ def is_sequence(value: Any) -> bool:
     return is_list and getattr(value, "ndim", 1) > 0
 
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def _per_feature(name: str, given: Any, n_features: int, check: Callable[[str, Any], Any]) -> list[Any]:
-    """One checked entry per feature, of a sequence or of a single value for all."""
+    """Return one checked entry per feature, given a sequence or a single value for all."""
     if not is_sequence(given):
         return [check(name, given)] * n_features
     if len(given) != n_features:
-        raise ValueError(
-            f"{name} has {len(given)} entries but X has {n_features} features; give one {name} per feature."
-        )
+        raise ValueError(f"{name} has {len(given)} entries, but X has {n_features} features; give one each.")
     return [check(f"{name}[{k}]", entry) for k, entry in enumerate(given)]
-
-
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
 
 
 def _check_relevance(relevance: Any, n_features: int) -> Any:
     """Return "auto", None, or a factor per feature."""
     if relevance is None or _is_auto(relevance):
         return relevance
-    if not is_sequence(relevance):
-        raise ValueError(f"relevance must be 'auto', None or one number per feature, got {shown(relevance)}.")
-    factors = tuple(_per_feature("relevance", relevance, n_features, _check_factor))
+    _require(is_sequence(relevance), "relevance", relevance, "'auto', None or one number per feature")
+    check = partial(check_between, low=0.0, high=1e6, also="0 or ")
+    factors = tuple(
+        _per_feature("relevance", relevance, n_features, lambda name, v: 0.0 if _number(v) == 0 else check(name, v))
+    )
     if not any(factors):
         raise ValueError("relevance must have a factor above 0: without any column there is nothing to learn from.")
     return factors
 
 
-def _check_factor(name: str, value: Any) -> float:
-    return 0.0 if _number(value) == 0 else check_between(name, value, 0.0, 1e6, "0 or ")
-
-
 def _check_ranks(rank: Any, n_features: int) -> Any:
-    """Return "auto", or one rank, or those of all bonds."""
+    """Return "auto", one rank, or the ranks of all bonds."""
     if _is_auto(rank):
         return rank
     if not is_sequence(rank):
         return check_count("rank", rank, 1, "'auto', a list with one rank per bond, or ")
     if len(rank) != n_features - 1:
         raise ValueError(
-            f"rank has {len(rank)} entries but {n_features} features have {n_features - 1} bonds between them; "
-            "give one rank per bond, or a single integer for all."
+            f"rank has {len(rank)} entries but {n_features} features have {n_features - 1} bonds; give one for each."
         )
     return [check_count(f"rank[{k}]", value, 1) for k, value in enumerate(rank)]
 
 
-def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
-    """Return ``value``, which must be one of the named choices."""
-    if not isinstance(value, str | type(None)) or value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {shown(value)}.")
-    return value
-
-
-def make_settings(
-    parameters: dict[str, Any],
-    n_features: int,
-    loss: str,
-    is_category: NDArray | None,
-    stops_early: bool,
-    joint: bool,
-) -> Settings:
-    """Check an estimator's parameters and return what they settle and what they leave open."""
-    degree, basis, bandwidth = (parameters[name] for name in ("degree", "basis", "bandwidth"))
+def make_settings(estimator: Any, rows: Rows, loss: str, stops_early: bool, joint: bool) -> Settings:
+    """Check the parameters that depend on the rows, and return them as settings."""
+    n_features, columns, sources = rows.summary.n_features, rows.columns_of_any_type, None
+    degree, basis, init = estimator.degree, estimator.basis, estimator.init
+    alpha, bandwidth, sweeps = estimator.alpha, estimator.bandwidth, estimator.max_sweeps
     also = "" if is_sequence(degree) else "a list with one degree per feature, or "
     degrees = _per_feature("degree", degree, n_features, partial(check_count, least=1, also=also))
-    if max(degrees) > _MOST_DEGREE:
-        raise ValueError(f"degree must be at most {_MOST_DEGREE}, got {shown(degree)}.")
+    _require(max(degrees) <= _MOST_DEGREE, "degree", degree, f"at most {_MOST_DEGREE}")
     if not (bandwidth is None or _is_auto(bandwidth)):
         bandwidth = check_between("bandwidth", bandwidth, 0.0, 1e6, "'auto', None or ")
     bases = _per_feature("basis", basis, n_features, partial(check_choice, choices=["auto", *basis_names()]))
-    if is_category is not None and not is_sequence(basis):  # categories have a basis of their own
-        bases = ["category" if known else basis for basis, known in zip(bases, is_category, strict=True)]
-    check_bytes("max_memory", parameters["max_memory"])
+    if rows.is_category is not None and not is_sequence(basis):  # categories have a basis of their own
+        bases = ["category" if known else basis for basis, known in zip(bases, rows.is_category, strict=True)]
+    check_bytes("max_memory", estimator.max_memory)
     for name, choices in (("scale", ["minmax", None]), ("solver", SOLVERS)):
-        check_choice(name, parameters[name], choices)
-    init, alpha = parameters["init"], parameters["alpha"]
-    has_trains = is_sequence(init) and all(isinstance(train, TensorTrain) or is_sequence(train) for train in init)
-    is_known = init in INITS if isinstance(init, str) else isinstance(init, TensorTrain) or (has_trains and len(init))
-    if not is_known:
-        raise ValueError(f"init must be one of {list(INITS)}, a TensorTrain or a list of them, got {shown(init)}.")
-    sweeps, relevance = parameters["max_sweeps"], _check_relevance(parameters["relevance"], n_features)
-    patience = check_count("n_iter_no_change", parameters["n_iter_no_change"], 1)
-    return Settings(
+        check_choice(name, getattr(estimator, name), choices)
+    is_known = init in INITS if isinstance(init, str) else isinstance(init, TensorTrain)
+    if is_sequence(init) and len(init):
+        is_known = all(isinstance(train, TensorTrain) or (is_sequence(train) and len(train)) for train in init)
+    _require(is_known, "init", init, f"one of {list(INITS)}, a TensorTrain or a list of them")
+    patience, n_columns = check_count("n_iter_no_change", estimator.n_iter_no_change, 1), n_features
+    if columns is not None:
+        n_columns, sources = columns.n_columns, columns.sources.tolist()
+    groups = allowed_groups(estimator.interaction_cst, n_columns, rows.column_names, sources)
+    settings = Settings(
         bases=bases,
         degrees=degrees,
-        scale=parameters["scale"],
+        scale=estimator.scale,
         bandwidth=bandwidth,
         alpha=alpha if _is_auto(alpha) else check_nonnegative("alpha", alpha, "'auto' or "),
-        rank=_check_ranks(parameters["rank"], n_features),
+        rank=_check_ranks(estimator.rank, n_features),
         init=init if isinstance(init, str) else "given",
         max_sweeps=sweeps if _is_auto(sweeps) else check_count("max_sweeps", sweeps, 0, "'auto' or "),
         loss=loss,
-        solver=parameters["solver"],
-        tol=check_nonnegative("tol", parameters["tol"]),
+        solver=estimator.solver,
+        tol=check_nonnegative("tol", estimator.tol),
         patience=patience if stops_early else 0,
         joint=joint,
-        relevance=relevance,
+        relevance=_check_relevance(estimator.relevance, n_features),
+        groups=groups,
     )
+    if groups is not None:
+        _check_no_conflict(settings, estimator)
+    return settings
 
 
 def given_starts(init: Any, n_trains: int, dims: tuple[int, ...]) -> list[Sequence[NDArray]]:
@@ -298,44 +302,109 @@ def given_starts(init: Any, n_trains: int, dims: tuple[int, ...]) -> list[Sequen
         init = [init]
     if len(init) != n_trains:
         raise ValueError(f"init has {len(init)} trains but this fit learns {n_trains}; give one train for each.")
-    trains: list[Sequence[NDArray]] = []
-    for index, train in enumerate(init):
-        if not isinstance(train, TensorTrain):
-            if len(train) != len(dims):
-                raise ValueError(
-                    f"init[{index}] has {len(train)} cores but there are {len(dims)} features; give one each."
-                )
-            train = TensorTrain(train)
+    trains = [train if isinstance(train, TensorTrain) else TensorTrain(train) for train in init]
+    for index, train in enumerate(trains):
         if train.dims != dims:
-            raise ValueError(
-                f"init[{index}] has dimensions {train.dims} but degree asks for {dims}; "
-                "a start needs degree + 1 basis functions for every feature."
-            )
+            raise ValueError(f"init[{index}] has dimensions {train.dims}, but the functions of the maps are {dims}.")
         if not all(np.isfinite(core).all() for core in train.cores):
             raise ValueError(f"init[{index}] contains NaN or infinity; a start needs finite cores.")
-        trains.append(train.cores)
-    return trains
+    return [train.cores for train in trains]
 
 
-def check_parameters(parameters: dict[str, Any]) -> None:
-    """Check the parameters that are not about rows, whether they matter for this fit or not."""
-    for name in {"warm_start", "early_stopping", "clip"} & parameters.keys():
-        if not isinstance(parameters[name], np.bool_ | Integral) or parameters[name] not in (0, 1):
-            raise ValueError(f"{name} must be True or False, got {shown(parameters[name])}.")
-    verbose, n_jobs, seed = parameters["verbose"], parameters["n_jobs"], parameters["random_state"]
+def check_parameters(estimator: Any) -> None:
+    """Check the parameters that do not depend on the rows, whether this fit needs them or not."""
+    for name in ("warm_start", "early_stopping", "clip"):
+        value = getattr(estimator, name, True)
+        _require(isinstance(value, np.bool_ | Integral) and value in (0, 1), name, value, "True or False")
+    verbose, n_jobs, seed = estimator.verbose, estimator.n_jobs, estimator.random_state
     check_count("verbose", int(verbose) if isinstance(verbose, bool) else verbose, 0, "True, False or ")
-    if n_jobs is not None and (not _is_integer(n_jobs) or n_jobs == 0):
-        raise ValueError(f"n_jobs must be None or an integer other than 0, got {shown(n_jobs)}.")
-    is_state = seed is None or isinstance(seed, np.random.RandomState)
-    if not is_state and not (_is_integer(seed) and 0 <= seed < 1 << 32):
+    is_count = n_jobs is None or (_is_integer(n_jobs) and n_jobs != 0)
+    _require(is_count, "n_jobs", n_jobs, "None or an integer other than 0")
+    is_seed = seed is None or isinstance(seed, np.random.RandomState) or (_is_integer(seed) and 0 <= seed < 1 << 32)
+    _require(is_seed, "random_state", seed, "None, a RandomState or an integer from 0 to 2**32 - 1")
+    folder, forgetting = estimator.checkpoint, estimator.forgetting
+    is_path = folder is None or (isinstance(folder, str | os.PathLike) and os.fspath(folder))
+    _require(is_path, "checkpoint", folder, "None or the path of a folder")
+    check_between("validation_fraction", estimator.validation_fraction, 0.0, 1.0)
+    if getattr(estimator, "calibration_fraction", None) is not None:
+        check_between("calibration_fraction", estimator.calibration_fraction, 0.0, 1.0, "None or ")
+    _require(0 <= _number(forgetting) < 1, "forgetting", forgetting, "at least 0 and less than 1")
+
+
+# --- interaction_cst --------------------------------------------------------------------------------------------------
+
+
+def allowed_groups(
+    interaction_cst: Any, n_columns: int, names: Sequence[str] | None = None, sources: Sequence[int] | None = None
+) -> tuple[tuple[int, ...], ...] | None:
+    """Return the groups of features that may interact; None if all may.
+
+    ``sources`` is the column that each feature comes from: features of one column may always interact.
+    """
+    if interaction_cst is None:
+        return None
+    groups = _column_groups(interaction_cst, n_columns, names)
+    if rest := set(range(n_columns)).difference(*groups):
+        groups.append(rest)
+    if any(len(group) == n_columns for group in groups):
+        return None
+    _check_number(interaction_cst, sum(len(group) > 1 for group in groups), n_columns)
+    features: dict[int, list[int]] = {}
+    for feature, column in enumerate(range(n_columns) if sources is None else sources):
+        features.setdefault(column, []).append(feature)
+    return tuple(tuple(feature for column in sorted(group) for feature in features[column]) for group in groups)
+
+
+def _check_number(interaction_cst: Any, n_groups: int, n_columns: int) -> None:
+    if n_groups > _MOST_GROUPS:
         raise ValueError(
-            f"random_state must be None, a RandomState or an integer from 0 to 2**32 - 1, got {shown(seed)}."
+            f"interaction_cst={shown(interaction_cst)} makes {n_groups} groups of {n_columns} columns, more than the "
+            f"{_MOST_GROUPS} that are learned in a sensible time. Name fewer groups, or leave out columns."
         )
-    folder = parameters["checkpoint"]
-    if folder is not None and (not isinstance(folder, str | os.PathLike) or not os.fspath(folder)):
-        raise ValueError(f"checkpoint must be None or the path of a folder, got {shown(folder)}.")
-    check_between("validation_fraction", parameters["validation_fraction"], 0.0, 1.0)
-    if parameters.get("calibration_fraction") is not None:
-        check_between("calibration_fraction", parameters["calibration_fraction"], 0.0, 1.0, "None or ")
-    if check_nonnegative("forgetting", parameters["forgetting"]) >= 1.0:
-        raise ValueError(f"forgetting must be less than 1, got {shown(parameters['forgetting'])}.")
+
+
+def _column_groups(interaction_cst: Any, n_columns: int, names: Sequence[str] | None) -> list[set[int]]:
+    if isinstance(interaction_cst, str) and interaction_cst == "no_interactions":
+        return [{k} for k in range(n_columns)]
+    if isinstance(interaction_cst, str) and interaction_cst == "pairwise":
+        _check_number(interaction_cst, n_columns * (n_columns - 1) // 2, n_columns)
+        return [set(pair) for pair in combinations(range(n_columns), min(2, n_columns))]
+    if not _is_collection(interaction_cst):
+        raise ValueError(f"interaction_cst must not be {shown(interaction_cst)}. {_REMEDY}")
+    if not len(interaction_cst):
+        raise ValueError(f"interaction_cst has no groups. {_REMEDY}")
+    groups = []
+    for number, group in enumerate(interaction_cst):
+        where = f"interaction_cst[{number}]"
+        if not _is_collection(group):
+            raise ValueError(f"{where} is {shown(group)}, which is not a group of columns. {_REMEDY}")
+        if not len(group):
+            raise ValueError(f"{where} is empty. Name at least one column, or leave the group out.")
+        groups.append({column_number(where, entry, names, n_columns) for entry in group})
+    return groups
+
+
+def _is_collection(value: Any) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str | bytes | dict) and getattr(value, "ndim", 1) > 0
+
+
+def _check_no_conflict(settings: Settings, estimator: Any) -> None:
+    """Refuse parameters that are about one train, where a fit learns a sum of trains over groups of columns."""
+    rank, init, folder = estimator.rank, estimator.init, estimator.checkpoint
+    conflicts = {
+        f"rank gives one number per bond, got {shown(rank)}, but with interaction_cst every group of columns has "
+        "a train of its own. Give a single integer, the largest rank of all groups, or 'auto'.": is_sequence(rank),
+        f"init must be 'auto' or 'linear' with interaction_cst, got {shown(init)}: a given train may have "
+        "interactions that are not allowed.": settings.init in ("given", "random", "dual"),
+        "loss='multinomial' learns the trains of all classes together, which interaction_cst does not know. Use "
+        "loss='auto' or 'logistic'.": settings.joint,
+        "interaction_cst knows no validation rows: groups are learned in rounds until tol or max_sweeps. Set "
+        "early_stopping=False, and leave X_val out.": settings.patience,
+        "warm_start=True cannot go on from the trains of the last fit with interaction_cst: what the groups have "
+        "learned is no longer told apart. Set warm_start=False.": estimator.warm_start and hasattr(estimator, "model_"),
+        f"checkpoint={shown(folder)} cannot be combined with interaction_cst: groups are learned in turn, and only "
+        "single trains are kept. Set checkpoint=None.": folder is not None,
+    }
+    for message, is_there in conflicts.items():
+        if is_there:
+            raise ValueError(message)

@@ -1,4 +1,4 @@
-"""Weights of classes, and how scores become probabilities."""
+"""Class weights, and the calibration of probabilities."""
 
 from __future__ import annotations
 
@@ -23,16 +23,14 @@ _ENOUGH_SCORES = 200
 
 
 def recalibrated(model: FittedModel, stream: Stream, targets: Sequence[Target]) -> FittedModel:
-    """Calibrate a model by what a stream remembers.
+    """Calibrate a model with the rows that a stream remembers.
 
     The trains have learned from the rows of the memory, so that their scores there lie too far apart: the sizes come
     from rows that were scored before they were learned from, once there are enough. Where scores lie is another matter:
     the shifts suit the present scores and the labels of all rows of the memory, also where blocks had one class each.
     """
-    if stream.X is None or stream.labels is None:
-        return model
     sizes, is_joint = model.size, isinstance(model.decision, Softmax)
-    if stream.scores is not None and stream.scored is not None and _n_rows(stream.scored) >= _ENOUGH_SCORES:
+    if _n_rows(stream.scored) >= _ENOUGH_SCORES:
         sizes, _ = calibrate(stream.scores, stream.scored, _n_rows(stream.scored), targets, is_joint)
     labels = stream.labels * stream.weights[:, None]
     size, shift = calibrate(model.values(stream.X).T, labels, _n_rows(labels), targets, is_joint, sizes)
@@ -40,19 +38,19 @@ def recalibrated(model: FittedModel, stream: Stream, targets: Sequence[Target]) 
 
 
 def expected_labels(model: FittedModel, X: NDArray, targets: Sequence[Target]) -> NDArray:
-    """Which part of every row (N, m) has which label, as the model expects it, weights of classes aside."""
+    """Return the probabilities (N, m) of the labels of every row under the model, without the class weights."""
     chances = model.probabilities(X)
     parts = chances / class_factors(targets, chances.shape[1])
     return parts / parts.sum(axis=1, keepdims=True)
 
 
 def _n_rows(labels: NDArray) -> float:
-    """Weight of rows in units of a row; small weights count as rows, since the unit of weights is often arbitrary."""
+    """Return the weight of rows, at least their number: the unit of small weights is often arbitrary."""
     return max(float(labels.sum()), float(len(labels)))
 
 
 def class_weights(given: Any, classes: NDArray, totals: NDArray) -> NDArray:
-    """Weight of every class, shape (m,), given the total weight of its rows."""
+    """Return the weight of every class, (m,), given the total weight of its rows."""
     if given is None:
         return np.ones(len(classes))
     if isinstance(given, str) and given == "balanced":
@@ -62,9 +60,7 @@ def class_weights(given: Any, classes: NDArray, totals: NDArray) -> NDArray:
     known = dict.fromkeys(classes.tolist())
     missing = [label for label in given if label not in known]
     if missing:
-        raise ValueError(
-            f"class_weight names classes that y does not have: {short_list(missing)}; y has {short_list(known)}."
-        )
+        raise ValueError(f"class_weight names classes that y lacks: {short_list(missing)}; y has {short_list(known)}.")
     for label, weight in given.items():
         check_between(f"class_weight[{label!r}]", weight, 0.0, np.inf)
     weights = np.array([float(given.get(label, 1.0)) for label in known])

@@ -1,8 +1,8 @@
-"""Learn on from one block of rows after another, without the rows of the past.
+"""Learn from one block of rows after another, without the rows of the past.
 
-What is kept of the past is the model itself, how much it weighs, and a memory of some rows without their targets'
+The past is kept as the model itself, its weight, and a memory of some rows without their targets'
 noise: on these rows the present scores are the target, with the curvature that the loss has there. So the past enters
-every core problem as a quadratic around the last model, with the Gram matrix of rows that really were: whatever the
+every core problem as a quadratic around the last model, with the Gram matrix of real rows: whatever the
 gauge of the train, and with all correlations between columns.
 
 With f the last model, n_new the weight of a block and n_past that of the past, a block's objective is
@@ -34,11 +34,12 @@ from polytrain.rows.rows import Arrays
 _MEMORY_ROWS, _SCORED_ROWS = 4096, 2048
 # One sweep there and one back.
 _SWEEPS = 2
+_NO_ROWS = np.zeros(0)
 
 
 @dataclass
 class Stream:
-    """What is known of the past besides the model.
+    """What `partial_fit` keeps of the past besides the model.
 
     Attributes
     ----------
@@ -49,41 +50,35 @@ class Stream:
     n_blocks : int
     X, y, weights : ndarray
         The memory: rows that stand for all, with targets or indices of labels.
-    labels : ndarray of shape (k, n_classes), or None
-        Which part of every row of the memory has which label, for the calibration of probabilities. A row may stand
-        for rows of an earlier fit, too, whose labels are those that the model expects.
-    scores, scored : ndarray of shape (q, n_trains) and (q, n_classes), or None
+    labels : ndarray of shape (k, n_classes)
+        Share of each label in every row of the memory, for the calibration of probabilities. Rows may also stand for
+        those of an earlier fit; then the shares are probabilities under the model.
+    scores, scored : ndarray of shape (q, n_trains) and (q, n_classes)
         Scores of the last rows before they were learned from, and the weights of these rows at their labels.
     """
 
     seen: float
     first: float
     n_blocks: int = 0
-    X: NDArray | None = None
-    y: NDArray = field(default_factory=lambda: np.zeros(0))
-    weights: NDArray = field(default_factory=lambda: np.zeros(0))
-    labels: NDArray | None = None
-    scores: NDArray | None = None
-    scored: NDArray | None = None
+    X: NDArray = field(default_factory=lambda: _NO_ROWS)
+    y: NDArray = field(default_factory=lambda: _NO_ROWS)
+    weights: NDArray = field(default_factory=lambda: _NO_ROWS)
+    labels: NDArray = field(default_factory=lambda: _NO_ROWS)
+    scores: NDArray = field(default_factory=lambda: _NO_ROWS)
+    scored: NDArray = field(default_factory=lambda: _NO_ROWS)
 
-    def remember(
-        self, rows: Arrays, forgetting: float, rng: np.random.Generator, labels: NDArray | None = None
-    ) -> None:
-        """Take the rows of a block into the memory, with the parts of their labels, and forget a part of all."""
+    def remember(self, rows: Arrays, forgetting: float, rng: np.random.Generator, labels: NDArray = _NO_ROWS) -> None:
+        """Add the rows of a block to the memory, with the shares of their labels, and forget a part of all rows."""
         X, y, weights = rows
-        if self.X is not None:
-            memory = self.X, self.y, self.weights
-            X, y, weights = (np.concatenate(arrays) for arrays in zip(memory, rows, strict=True))
-        if labels is not None and self.labels is not None:
+        if len(self.X):
+            X, y, weights = (np.concatenate(pair) for pair in zip((self.X, self.y, self.weights), rows, strict=True))
             labels = np.concatenate([self.labels, labels])
         if len(X) > _MEMORY_ROWS:
             chosen, weights = _resampled(weights, _MEMORY_ROWS, rng)
-            X, y, labels = X[chosen], y[chosen], None if labels is None else labels[chosen]
+            X, y, labels = X[chosen], y[chosen], labels[chosen] if len(labels) else labels
         self.seen = (1.0 - forgetting) * (self.seen + float(rows[2].sum()))
         self.X, self.y, self.weights = X, y, weights * (self.seen / float(weights.sum()))
-        self.labels = labels
-        if self.scored is not None:
-            self.scored = (1.0 - forgetting) * self.scored
+        self.labels, self.scored = labels, (1.0 - forgetting) * self.scored
         self.n_blocks += 1
 
     def remember_scores(self, scores: NDArray, labels: NDArray) -> None:
@@ -93,11 +88,9 @@ class Stream:
         """
         if np.count_nonzero(labels.sum(axis=0)) < 2:
             return
-        if self.scores is None or self.scored is None:
-            self.scores, self.scored = scores.T[-_SCORED_ROWS:], labels[-_SCORED_ROWS:]
-        else:
-            self.scores = np.concatenate([self.scores, scores.T])[-_SCORED_ROWS:]
-            self.scored = np.concatenate([self.scored, labels])[-_SCORED_ROWS:]
+        if len(self.scores):
+            scores, labels = np.hstack([self.scores.T, scores]), np.vstack([self.scored, labels])
+        self.scores, self.scored = scores.T[-_SCORED_ROWS:], labels[-_SCORED_ROWS:]
 
 
 def _resampled(weights: NDArray, count: int, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
@@ -116,26 +109,18 @@ def _resampled(weights: NDArray, count: int, rng: np.random.Generator) -> tuple[
 
 
 def go_on(
-    model: FittedModel,
-    plan: Settings,
-    targets: Sequence[Target],
-    rows: Arrays,
-    stream: Stream,
-    seeds: Sequence[int],
+    model: FittedModel, plan: Settings, targets: Sequence[Target], rows: Arrays, stream: Stream, seeds: Sequence[int]
 ) -> list[TrainResult]:
-    """Learn from a block, given the past, which does not change; the alpha of the plan is that for all rows so far."""
+    """Learn from a block, given the past, which does not change; the plan has the alpha for all rows so far."""
     loss, maps = get_loss(plan.loss), model.maps
     new = _placed(model, *rows)
-    # A model from a file has no memory: the present rows stand for those of the past.
-    kept = (stream.X, stream.y, stream.weights) if stream.X is not None else rows
-    past = _placed(model, *kept)
-    past = past._replace(weights=past.weights * (stream.seen / past.weights.sum()))
+    past = _placed(model, stream.X, stream.y, stream.weights)
     n_new = float(new.weights.sum())
     alpha = plan.alpha * n_new / (n_new + stream.seen)
     own_plan = replace(plan, alpha=alpha, init="given", max_sweeps=_SWEEPS, patience=0, tol=0.0)
     is_joint = plan.joint and len(targets) > 1
     trains: list[Sequence[NDArray]] = list(model.cores)
-    before = model.values(kept[0])
+    before = model.values(stream.X)
     results = []
     for index, (own, seed) in enumerate(zip(targets, seeds, strict=True)):
         target: Target | JointTarget = own
@@ -146,7 +131,7 @@ def go_on(
         problem = _joined(target.problem(new), _of_past(loss, target, own.wanted(past.y)[1] > 0, past, score))
         if len(problem.weights):
             result = learn_train(own_plan, maps, problem.normalised(), Start(seed, trains[index]))
-        else:  # a pair of classes that no row is of
+        else:  # no row has either of two classes
             result = TrainResult(tuple(trains[index]), [], "max_sweeps")
         trains[index] = result.cores
         results.append(result)

@@ -1,4 +1,4 @@
-"""From rows that were not learned from to the uncertainty of a fitted regressor."""
+"""Fit the uncertainty of a regressor to rows that it has not learned from."""
 
 from __future__ import annotations
 
@@ -16,42 +16,56 @@ from polytrain.models import FittedModel
 from polytrain.rows import Rows
 from polytrain.rows.rows import Scored
 from polytrain.rows.summary import target_hashes
-from polytrain.uncertainty import TrainUncertainty, Uncertainty, blocks_of_values, leverages
+from polytrain.uncertainty import LeftOutErrors, TrainUncertainty, Uncertainty, blocks_of_values, fit_noise, leverages
 
 #: Moments of every core, for every train.
 Moments = Sequence[Sequence[CoreMoments]]
 
 
+def set_apart(rows: Rows, fraction: float) -> tuple[Rows, Rows]:
+    """Return rows to learn from, and about this fraction of them for calibration."""
+    learned, apart = rows.set_apart(fraction)
+    for side, use in ((learned, "to learn from"), (apart, "for calibration")):
+        try:
+            _ = side.summary
+        except ValueError:
+            if rows.summary.n_rows:  # it raises what is wrong with all of them
+                raise ValueError(
+                    f"calibration_fraction={fraction} leaves no row {use}, of {rows.summary.n_rows}. Change it, or "
+                    "fit with more rows."
+                ) from None
+    return learned, apart
+
+
 def fit_uncertainty(
-    model: FittedModel,
-    choice: Choice,
-    moments: Moments,
-    rows: Rows,
-    apart: Rows | None,
-    before: FittedModel | None,
+    model: FittedModel, choice: Choice, moments: Moments, rows: Rows, apart: Rows | None, before: FittedModel | None
 ) -> FittedModel:
-    """Return the model with what is known about its uncertainty, from rows ``apart`` or those that the choice left out.
+    """Return the model with its uncertainty, from rows ``apart`` or from those that the choice left out.
 
     A warm start goes on from the model ``before``, whose errors it keeps where there are none.
     """
-    alpha = choice.plan.alpha
+    alpha, trains = choice.plan.alpha, []
     if apart is None and choice.held_out is None:
         if before is None or before.uncertainty is None:
             return model
-        factors = (model.size / before.size).tolist()
-        return replace(model, uncertainty=before.uncertainty.with_moments(moments, alpha, factors))
-    # Numbers that overflow make an infinite uncertainty, and that is right.
+        factors = (model.size / before.size).tolist()  # targets may be divided by other numbers than before
+        for own, measured, factor in zip(before.uncertainty.trains, moments, factors, strict=True):
+            left_out, noise = replace(own.left_out, errors=own.left_out.errors / factor), own.noise / factor**2
+            trains.append(TrainUncertainty(tuple(measured), alpha, own.reach, noise, left_out))
+        return replace(model, uncertainty=Uncertainty(tuple(trains), guaranteed=False))
+    # Overflow makes the uncertainty infinite, which is right.
     with np.errstate(over="ignore", invalid="ignore"):
         question = partial(_scores_and_leverages, model, moments, alpha)
         errors, heights, weights = _left_out(model, question, choice.held_out if apart is None else apart)
         if not len(weights) or not (np.isfinite(errors).all() and np.isfinite(heights).all()):
             return model
-        n_learned = rows.sketch.n_distinct
-        trains = tuple(
-            TrainUncertainty.fit(measured, alpha, n_learned, own_errors, own_heights, weights)
-            for measured, own_errors, own_heights in zip(moments, errors.T, heights.T, strict=True)
-        )
-    return replace(model, uncertainty=Uncertainty(trains, guaranteed=apart is not None))
+        for measured, own_errors, own_heights in zip(moments, errors.T, heights.T, strict=True):
+            factor = 2.0 / rows.sketch.n_distinct
+            noise, stretch = fit_noise(own_errors, factor * own_heights, weights)
+            reach = stretch * factor
+            left_out = LeftOutErrors.of(own_errors / np.sqrt(1.0 + reach * own_heights), weights)
+            trains.append(TrainUncertainty(tuple(measured), alpha, reach, noise, left_out))
+    return replace(model, uncertainty=Uncertainty(tuple(trains), guaranteed=apart is not None))
 
 
 def _left_out(
@@ -59,7 +73,7 @@ def _left_out(
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Errors and leverages (N, n_trains) of different rows that were not learned from, and their weights (N,).
 
-    ``left_out`` are rows that the model scores, or a `HeldOut`, whose scores were said without these rows.
+    ``left_out`` are rows that the model scores, or a `HeldOut`, which has scores of models without these rows.
     """
     is_held_out = isinstance(left_out, HeldOut)
     seen = Scored.merge(rows.scored(question) for rows in (left_out.rows if is_held_out else [left_out]))
@@ -73,7 +87,7 @@ def _left_out(
         scores = left_out.scores[order[place]]
     y = seen.y if seen.y.ndim == 2 else seen.y[:, None]
     errors = (y - model.shift) / model.size - scores
-    # Rows that are alike are one row with all of their weight: repetition makes nobody surer.
+    # Equal rows are one row with all of their weight: repetition adds no certainty.
     _, first, place = np.unique(target_hashes(seen.hashes, seen.y)[kept], return_index=True, return_inverse=True)
     weights = np.bincount(place, seen.weights[kept], minlength=len(first))
     return errors[kept][first], heights[kept][first], weights

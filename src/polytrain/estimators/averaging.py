@@ -1,4 +1,4 @@
-"""The average of fitted models as one model: their trains are added, and the sum is rounded."""
+"""Average fitted models into one: their trains are added, and the sum is rounded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from polytrain.texts import short_list
 
 __all__ = ["Merge", "average"]
 
-# Relative errors of coefficients below this are no choice of anybody.
+# Smaller relative errors of coefficients are rounding errors.
 _ROUNDING = 1e-12
 _SAME_MAPS = (
     "Trains can be added only if they are about the same functions of the same columns: fit one model, and the others "
@@ -32,18 +32,18 @@ _SAME_MAPS = (
 
 @dataclass(frozen=True)
 class Merge:
-    """How models became one.
+    """Facts about an average of models.
 
     Attributes
     ----------
     weights : tuple of float
-        Part of every model; they sum to 1.
+        Share of every model; they sum to 1.
     added_ranks : tuple of int
         Ranks of the sum before it was rounded, the largest of all trains.
     ranks : tuple of int
         Ranks after it.
     errors : tuple of float
-        Of every train, the norm of the coefficients that rounding cut off, relative to the norm of the sum.
+        For every train, the norm of the coefficients that rounding cut off, relative to the norm of the sum.
 
     Examples
     --------
@@ -108,11 +108,6 @@ def average(
         cut off, ``choice_.reasons`` says it in words and stays in model files. ``history_`` is empty; settings in
         ``plan_`` other than the ranks, and ``stop_reason_``, are those of the first model.
 
-    Raises
-    ------
-    ValueError
-        If the models differ in what they are about.
-
     Examples
     --------
     >>> from copy import deepcopy
@@ -137,19 +132,28 @@ def average(
         raise TypeError("an average needs fitted estimators, not their model_.")
     fitted = [fitted_model(model, "an average") for model in models]
     _check_alike(models, fitted)
-    shares = _shares(weights, len(fitted))
-    limit = check_nonnegative("tolerance", tolerance)
+    tolerance = check_nonnegative("tolerance", tolerance)
     largest = None if max_rank is None else check_count("max_rank", max_rank, 1)
     # Rounding would let columns interact that must not.
     is_constrained = any(model.interaction_cst is not None for model in models)
-    model, merge = _merged(fitted, shares, limit, largest, is_constrained)
+    averaged, merge = _merged(fitted, _shares(weights, len(fitted)), tolerance, largest, is_constrained)
     if int(verbose):
         show(f"merged: {merge}")
-    return _estimator(models, model, merge)
+    first, weight = models[0], float(sum(model.stream_.seen for model in models))
+    return clone(first)._keep(
+        getattr(first, "feature_names_in_", None),
+        model_=averaged,
+        plan_=replace(first.plan_, rank=merge.ranks),
+        choice_=replace(first.choice_, rank=max(merge.ranks), reasons=(str(merge),), tried=()),
+        stream_=Stream(weight, weight),
+        history_=[],
+        stop_reason_=first.stop_reason_,
+        merge_=merge,
+    )
 
 
 def _shares(weights: ArrayLike | None, n_models: int) -> NDArray:
-    """Weights that sum to 1, shape (n_models,)."""
+    """Return weights that sum to 1, (n_models,)."""
     given = np.ones(n_models) if weights is None else np.asarray(weights, dtype=np.float64)
     if given.shape != (n_models,):
         raise ValueError(f"weights must be {n_models} numbers, one per model, got shape {given.shape}.")
@@ -159,24 +163,29 @@ def _shares(weights: ArrayLike | None, n_models: int) -> NDArray:
     return given / given.sum()
 
 
+def _facts(model: Any, fitted: FittedModel) -> dict[str, Any]:
+    """Facts that averaged models must have in common, so that their scores mean the same."""
+    classes, decision = fitted.classes, fitted.decision
+    return {
+        "kind": "regressor" if classes is None else "classifier",
+        "loss": _loss_name(fitted.loss),
+        "calibration": fitted.calibrated,
+        "number of outputs": None if fitted.one_output else fitted.n_trains,
+        "classes": None if classes is None else classes.tolist(),
+        "decision": None if decision is None else decision.name,
+        "number of columns": fitted.n_columns,
+        "names of columns": list(getattr(model, "feature_names_in_", ())) or None,
+    }
+
+
 def _check_alike(models: Sequence[Any], fitted: Sequence[FittedModel]) -> None:
-    """Refuse models whose scores do not mean the same, or whose trains speak of other functions."""
-    questions = (
-        ("kind", "", lambda model, one: "classifier" if one.classes is not None else "regressor"),
-        ("loss", ", so that their scores have another unit", lambda model, one: _loss_name(one.loss)),
-        ("calibration", ", so that their scores have another unit", lambda model, one: one.calibrated),
-        ("number of outputs", "", lambda model, one: None if one.one_output else one.n_trains),
-        ("classes", "", lambda model, one: None if one.classes is None else one.classes.tolist()),
-        ("decision", "", lambda model, one: None if one.decision is None else one.decision.name),
-        ("number of columns", "", lambda model, one: one.n_columns),
-        ("names of columns", "", lambda model, one: list(getattr(model, "feature_names_in_", ())) or None),
-    )
+    """Refuse models whose scores do not mean the same, or whose trains are about different functions."""
+    wanted = _facts(models[0], fitted[0])
     for index in range(1, len(fitted)):
-        for what, why, answer in questions:
-            one, other = answer(models[0], fitted[0]), answer(models[index], fitted[index])
-            if one != other:
+        for what, value in _facts(models[index], fitted[index]).items():
+            if value != wanted[what]:
                 raise ValueError(
-                    f"models[0] and models[{index}] differ in their {what}{why}: {one!r:.200} and {other!r:.200}. "
+                    f"models[0] and models[{index}] differ in their {what}: {wanted[what]!r:.200} and {value!r:.200}. "
                     "Average models of one kind only."
                 )
         if fitted[index].columns != fitted[0].columns:
@@ -192,7 +201,7 @@ def _check_alike(models: Sequence[Any], fitted: Sequence[FittedModel]) -> None:
 
 
 def _loss_name(spec: str) -> tuple[Any, ...]:
-    """What a loss is about, without what suits the residuals of one fit only."""
+    """Return the name and the parameters of a loss, without the scale that suits the residuals of one fit."""
     loss = get_loss(spec)
     return loss.name, *(astuple(loss)[:-1] if is_dataclass(loss) else ())
 
@@ -200,7 +209,7 @@ def _loss_name(spec: str) -> tuple[Any, ...]:
 def _merged(
     models: Sequence[FittedModel], shares: NDArray, tolerance: float, max_rank: int | None, exact: bool
 ) -> tuple[FittedModel, Merge]:
-    """The weighted mean of all scores as one model; if it is to be exact, it is not rounded."""
+    """Return the weighted mean of all scores as one model, rounded unless it must be exact."""
     # In units of the first model: trains of classifiers that are not calibrated stay in units of 1, to the last bit.
     factors = [share * model.size / models[0].size for share, model in zip(shares.tolist(), models, strict=True)]
     trains, errors, added = [], [], []
@@ -213,28 +222,8 @@ def _merged(
         added.append(total.ranks)
         trains.append(rounded)
     shift = shares @ np.array([model.shift for model in models])
-    shift.setflags(write=False)  # as all arrays of a fitted model
-    limits = None
-    if all(model.limits is not None for model in models):
-        low, high = zip(*(model.limits for model in models), strict=True)
-        limits = np.array([np.min(low, axis=0), np.max(high, axis=0)])
+    low, high = zip(*(model.limits for model in models), strict=True)
+    limits = np.array([np.min(low, axis=0), np.max(high, axis=0)])
     ranks = tuple(np.max([train.ranks for train in trains], axis=0).tolist())
     merge = Merge(tuple(shares.tolist()), tuple(np.max(added, axis=0).tolist()), ranks, tuple(errors))
     return replace(models[0].with_trains([train.cores for train in trains]), shift=shift, limits=limits), merge
-
-
-def _estimator(models: Sequence[Any], fitted: FittedModel, merge: Merge) -> Any:
-    """An estimator like the first of the models that holds the merged one."""
-    first = models[0]
-    estimator = clone(first)
-    estimator.model_, estimator.merge_ = fitted, merge
-    weight = float(sum(model.stream_.seen for model in models))
-    estimator.stream_ = Stream(weight, weight)
-    estimator.plan_ = replace(first.plan_, rank=merge.ranks)
-    chosen = first.choice_
-    estimator.choice_ = replace(chosen, rank=max(merge.ranks), reasons=(str(merge),), tried=())
-    estimator.history_, estimator.n_iter_, estimator.stop_reason_ = [], 0, first.stop_reason_
-    estimator.n_features_in_ = fitted.n_columns
-    if hasattr(first, "feature_names_in_"):
-        estimator.feature_names_in_ = first.feature_names_in_
-    return estimator

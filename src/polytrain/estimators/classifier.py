@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from polytrain.checks import check_weight_range
 from polytrain.decisions import Decision, OneVsRest, Softmax, decision_names, get_decision
-from polytrain.estimators._base import Conditional, TrainModel, learns_in_blocks
+from polytrain.estimators._base import TrainModel, learns_in_blocks
 from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_choice
@@ -31,20 +32,17 @@ __all__ = ["TensorTrainClassifier"]
 _JOINT = "multinomial"
 
 
-def _no_log_odds(model: Any) -> str | None:
+def _has_log_odds(model: Any) -> bool:
     if hasattr(model, "model_"):
         has_log_odds = model.model_.has_probabilities
     else:
         has_log_odds = model.loss not in loss_names("classification") or get_loss(model.loss).link == "logit"
-    if has_log_odds:
-        return None
-    return (
-        f"loss={model.loss!r}: its scores are not log-odds. Use loss='auto', 'logistic' or 'multinomial', or wrap the "
-        "model in sklearn.calibration.CalibratedClassifierCV."
-    )
-
-
-_needs_log_odds = partial(Conditional, _no_log_odds)
+    if not has_log_odds:
+        raise AttributeError(
+            f"loss={model.loss!r}: its scores are not log-odds. Use loss='auto', 'logistic' or 'multinomial', or wrap "
+            "the model in sklearn.calibration.CalibratedClassifierCV."
+        )
+    return True
 
 
 class TensorTrainClassifier(ClassifierMixin, TrainModel):
@@ -173,9 +171,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         TensorTrainClassifier
             The fitted estimator.
         """
-        loss = self._learning_loss()
-        with self._open(X, y, sample_weight, loss) as rows:
-            self._fit_rows(*self._split(rows, loss, X_val, y_val, sample_weight_val))
+        self._fit(X, y, sample_weight, (X_val, y_val, sample_weight_val))
         return self
 
     @learns_in_blocks
@@ -218,29 +214,23 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         if is_first and known is None:
             raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever come.")
         if not is_first and known is not None and not np.array_equal(known, self.classes_):
-            raise ValueError(
-                f"classes={short_list(known)} is not what the first call of partial_fit, or fit, was "
-                f"given: {short_list(self.classes_)}."
-            )
+            raise ValueError(f"classes are {short_list(self.classes_)} since the first call, got {short_list(known)}.")
         self._learn_block(X, y, sample_weight, maps, partial(self._with_classes, known=known))
         return self
 
     def _with_classes(self, rows: Rows, known: Any) -> Rows:
-        """The first block, which need not have rows of all classes."""
+        """Return the first block with all classes, some of which may have no rows."""
         summary, among = rows.summary, set(known.tolist())
         strange = [label for label in summary.labels.tolist() if label not in among]
         if strange:
-            raise ValueError(
-                f"y has labels that are not in classes: {short_list(strange)}; classes are {short_list(known)}."
-            )
+            raise ValueError(f"y has the labels {short_list(strange)}, but classes are {short_list(known)}.")
         weights = np.zeros(len(known))
         weights[np.searchsorted(known, summary.labels)] = summary.label_weights
         for code in self._check_decision(known).code(len(known)):
             if not weights[code != 0].any():
                 raise ValueError(
                     f"the first block has no rows of the classes {known[code != 0].tolist()}, which "
-                    f"decision={self.decision!r} compares. Begin with rows of one of them, or use "
-                    f"decision={OneVsRest.name!r}."
+                    f"decision={self.decision!r} compares. Begin with rows of one of them."
                 )
         return rows.with_labels(known, weights)
 
@@ -280,11 +270,10 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         "auto" is the squared loss, whose scores become log-odds, and "multinomial" the logistic one, given the others.
         """
         check_choice("loss", self.loss, ["auto", _JOINT, *loss_names("classification")])
-        loss: str = self.loss
-        return {"auto": "squared", _JOINT: "logistic"}.get(loss, loss)
+        return str({"auto": "squared", _JOINT: "logistic"}.get(self.loss, self.loss))
 
     def _check_decision(self, classes: NDArray) -> Decision:
-        """Return the decision; classes and decision must fit it, and the last fit where there is a warm start."""
+        """Return the decision; refuse classes and parameters that do not fit it or the last fit of a warm start."""
         check_choice("decision", self.decision, decision_names())
         if len(classes) < 2:
             raise ValueError(
@@ -292,10 +281,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
                 "a classifier needs at least two classes."
             )
         if self.loss == _JOINT and self.decision != OneVsRest.name:
-            raise ValueError(
-                f"loss={_JOINT!r} learns one train per class, all of them together, so decision must be "
-                f"{OneVsRest.name!r}, got {self.decision!r}."
-            )
+            raise ValueError(f"loss={_JOINT!r} needs decision={OneVsRest.name!r}, got {self.decision!r}.")
         has_softmax = self.loss in (_JOINT, "auto") and self.decision == OneVsRest.name
         decision = get_decision(Softmax.name if has_softmax else self.decision, len(classes))
         if self._is_warm and not (np.array_equal(self.classes_, classes) and self.decision_.name == decision.name):
@@ -338,7 +324,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """
         return self._ask(FittedModel.predict, X)
 
-    @_needs_log_odds
+    @available_if(_has_log_odds)
     def predict_log_proba(self, X: ArrayLike) -> NDArray:
         """Return the logarithm of the probability of every class.
 
@@ -354,9 +340,9 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """
         return self._ask(FittedModel.log_probabilities, X)
 
-    @_needs_log_odds
+    @available_if(_has_log_odds)
     def predict_proba(self, X: ArrayLike) -> NDArray:
-        """Return the probability of every class; not there for ``loss="squared"``.
+        """Return the probability of every class; not available for ``loss="squared"``.
 
         Parameters
         ----------

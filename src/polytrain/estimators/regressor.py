@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.checks import check_weights
-from polytrain.choice import Choice
 from polytrain.estimators._base import TrainModel, learns_in_blocks
 from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
@@ -30,7 +29,7 @@ from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainRegressor"]
 
-# Where outliers must not lead: maps are chosen by targets that are no further from their middle than so many spreads.
+# Maps are chosen by targets that are clipped at this many spreads from their middle: outliers must not lead.
 _LARGEST_GUIDE = 2.0
 # A spread that is less than this part of the largest distance is that of targets most of which are the same.
 _LEAST_SPREAD = 1e-6
@@ -158,11 +157,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         TensorTrainRegressor
             The fitted estimator.
         """
-        loss = self._learning_loss()
-        y, sample_weight = self._with_offset(get_loss(loss), X, y, sample_weight, offset)
-        y_val, sample_weight_val = self._with_offset(get_loss(loss), X_val, y_val, sample_weight_val, offset_val)
-        with self._open(X, y, sample_weight, loss) as rows:
-            self._fit_rows(*self._split(rows, loss, X_val, y_val, sample_weight_val))
+        y, sample_weight = self._with_offset(X, y, sample_weight, offset)
+        y_val, sample_weight_val = self._with_offset(X_val, y_val, sample_weight_val, offset_val)
+        self._fit(X, y, sample_weight, (X_val, y_val, sample_weight_val))
         return self
 
     @learns_in_blocks
@@ -210,8 +207,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         >>> model.stream_.n_blocks, bool(model.score(X, X[:, 0] * X[:, 1]) > 0.99)
         (10, True)
         """
-        y, weights = self._with_offset(get_loss(self._learning_loss()), X, y, sample_weight, offset)
-        self._learn_block(X, y, weights, maps)
+        y, sample_weight = self._with_offset(X, y, sample_weight, offset)
+        self._learn_block(X, y, sample_weight, maps)
         return self
 
     def _block_targets(self) -> Sequence[NumberTarget]:
@@ -227,9 +224,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         check_between("epsilon", self.epsilon, 0.0, 1e30)
         return get_loss(self.loss).tuned(self.get_params(deep=False)).spec
 
-    @staticmethod
-    def _with_offset(loss: Loss, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Any]:
-        """Targets and weights that mean the same without an offset."""
+    def _with_offset(self, X: Any, y: Any, sample_weight: Any, offset: Any, loss: str | None = None) -> tuple[Any, Any]:
+        """Return targets and weights that have the same loss without an offset."""
         if offset is None:
             return y, sample_weight
         if y is None:
@@ -237,7 +233,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
                 f"X is a {type(X).__name__} that yields its targets, so offset cannot be given beside it. Divide the "
                 "targets by the exposure, and for loss='poisson' give exposures as weights."
             )
-        return to_rates(loss, y, sample_weight, offset)
+        return to_rates(get_loss(loss or self._learning_loss()), y, sample_weight, offset)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -248,12 +244,12 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
 
     @property
     def intercept_(self) -> float | NDArray:
-        """Where scores begin: the weighted mean of the target, for the squared loss."""
+        """Best constant score: the weighted mean of the target, for the squared loss."""
         shift = self.model_.shift
         return float(shift[0]) if self.model_.one_output else shift
 
     def _goal(self, rows: Rows, loss: str) -> Goal:
-        """Let every output begin at the best constant, and give it size one where the loss allows it."""
+        """Start every output at the best constant, and scale it to size one where the loss allows it."""
         target: Any = rows.summary.target  # never None for numbers
         kind, largest = get_loss(loss), target.largest
         ends: dict[str, Any] = {"one_output": target.one_output}
@@ -275,9 +271,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         return Goal(learned, targets, {**ends, "shift": np.array(starts)})
 
     def _middle(self, rows: Rows, kind: Loss) -> tuple[NDArray, NDArray]:
-        """Where a constant model begins, and a spread that outliers do not change, of targets divided by the largest.
+        """Return the best constant, and a spread that outliers do not change, of targets divided by the largest.
 
-        Both are those of a sample of the rows, and of its different rows only.
+        Both are computed on the different rows of a sample.
         """
         sketch, most = rows.sketch, rows.summary.target.spread  # type: ignore[union-attr]
         values = sketch.sums / sketch.weights[:, None]
@@ -285,41 +281,10 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         found = [spread(column - centre, sketch.weights) for column, centre in zip(values.T, mean, strict=True)]
         return mean, np.where(np.array(found) > _LEAST_SPREAD * most, found, most)
 
-    def _set_apart(self, rows: Rows) -> tuple[Rows, Rows | None]:
-        fraction = self.calibration_fraction
-        if fraction is None:
-            return rows, None
-        learned, apart = rows.set_apart(float(fraction))
-        for side, use in ((learned, "to learn from"), (apart, "for calibration")):
-            try:
-                _ = side.summary
-            except ValueError:
-                if rows.summary.n_rows:  # it raises what is wrong with all of them
-                    raise ValueError(
-                        f"calibration_fraction={fraction} leaves no row {use}, of {rows.summary.n_rows}. Change it, or "
-                        "fit with more rows."
-                    ) from None
-        return learned, apart
-
-    def _measures(self, choice: Choice) -> bool:
-        has_left_out = self.calibration_fraction is not None or choice.held_out is not None
-        goes_on = self._is_warm and self.model_.uncertainty is not None
-        return get_loss(choice.plan.loss).has_noise and (has_left_out or goes_on)
-
-    @overload
-    def predict(self, X: ArrayLike, return_std: Literal[False] = False, offset: ArrayLike | None = None) -> NDArray: ...
-    @overload
-    def predict(
-        self, X: ArrayLike, return_std: Literal[True], offset: ArrayLike | None = None
-    ) -> tuple[NDArray, NDArray]: ...
-    @overload
-    def predict(
-        self, X: ArrayLike, return_std: bool, offset: ArrayLike | None = None
-    ) -> NDArray | tuple[NDArray, NDArray]: ...
     def predict(
         self, X: ArrayLike, return_std: bool = False, offset: ArrayLike | None = None
     ) -> NDArray | tuple[NDArray, NDArray]:
-        """Return the prediction for every row, and how far targets are off it.
+        """Return the prediction for every row, and its standard deviation if asked.
 
         Parameters
         ----------
@@ -367,16 +332,13 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         enough rows that were *not learned from* have targets within their interval: with n of them, the
         ceil((n + 1) coverage)-th smallest multiple that a row needs.
 
-        With ``calibration_fraction`` this is split conformal prediction, and has a guarantee. If training rows and a
-        new row are exchangeable, for example drawn independently from one distribution, of equal weight, and no two of
-        them equal, then the target of the new row is in its interval with a probability of at least ``coverage``, and,
-        if no two multiples are equal, of at most ``coverage + 1 / (n + 1)``. The probability is over training rows and
-        new row together: it is an average over fits, not a promise for one fit or for one place. For several outputs it
-        holds for each of them.
+        With ``calibration_fraction`` this is split conformal prediction: if training rows and a new row are
+        exchangeable, of equal weight, and no two of them equal, then the target of the new row is in its interval with
+        a probability of at least ``coverage``, on average over fits. For several outputs it holds for each of them.
 
-        Without it, the rows were left out one by one or in one part while settings were chosen. All rows are learned
-        from and the intervals are as a rule narrower, but there is no such guarantee: the settings were chosen by the
-        same rows, and the final model has learned from them. See the guide "How sure is it?" for measurements.
+        Without it, the rows were left out one by one or in one part while settings were chosen, and the final model has
+        learned from them. Intervals are as a rule narrower, but there is no such guarantee. See the guide "How sure is
+        it?" for details and measurements.
 
         Parameters
         ----------
@@ -408,7 +370,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         return self._ask(partial(FittedModel.intervals, coverage=level), X)
 
     def _check_noise(self, what: str) -> None:
-        """Refuse what the loss has no answer to."""
+        """Refuse losses that have no standard deviations."""
         loss = get_loss(self.model_.loss)
         if not loss.has_noise:
             raise ValueError(
@@ -417,13 +379,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             )
 
     def score(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
     ) -> float:
-        """Return how much of the targets' variance is explained, or of their deviance for "poisson" and "gamma".
+        """Return the explained part of the targets' variance, or of their deviance for "poisson" and "gamma".
 
         Parameters
         ----------
@@ -444,7 +402,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         """
         check_is_fitted(self, "model_")
         loss = get_loss(self.model_.loss)
-        y, sample_weight = self._with_offset(loss, X, y, sample_weight, offset)
+        y, sample_weight = self._with_offset(X, y, sample_weight, offset, loss.spec)
         if loss.link != "log":
             return super().score(X, y, sample_weight)
         targets = np.asarray(y, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Fitted estimators in model files, and back: the fitted model, parameters, and what is known about the fit.
+"""Save estimators in model files and load them: the fitted model, the parameters, and facts about the fit.
 
 `_rebuild` raises ``ValueError`` without the name of the file; `load` adds the name.
 """
@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import math
 import os
-import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from joblib import cpu_count
@@ -37,20 +35,21 @@ _ESTIMATORS: dict[str, Any] = {kind.__name__: kind for kind in (TensorTrainClass
 _LONGEST_LIST = 1000
 # Parameters that are lists of lists are nested twice.
 _MAX_DEPTH = 3
-# What a file holds of the plan: its loss is that of the fitted model.
+# Entries of the plan in a file; the loss is that of the fitted model.
 _PLAN = {
     "rank": tuple[int, ...],
     "alpha": float,
-    "init": str,
-    "solver": str,
+    "init": Literal[(*INITS, "given")],
+    "solver": Literal[SOLVERS],
     "max_sweeps": int,
     "tol": float,
     "patience": int,
     "joint": bool,
 }
 # Columns of the history.
-_COUNTS = {"train", "sweep", "n_rows", "ranks"}
-_LOSSES = {"loss", "objective", "decrease", "validation_loss"}
+_HISTORY = dict.fromkeys(("train", "sweep", "n_rows", "ranks"), np.int64) | dict.fromkeys(
+    ("loss", "objective", "decrease", "seconds", "validation_loss"), np.float64
+)
 
 
 def save(estimator: Any, path: str | os.PathLike[str], *, table: dict[str, Any] | None = None) -> None:
@@ -138,38 +137,34 @@ def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
     fitted = read_fitted(document)
     estimator = _ESTIMATORS[fitted.estimator_name]
     model = estimator(**_read_parameters(document, estimator))
-    model.model_, model.n_features_in_ = fitted, fitted.n_columns
+    names = None
     if document.take("has_column_names", bool):
         columns = fitted.columns
         names = fitted.feature_names if columns is None else [column.name for column in columns.columns]
         if names is None:
             raise ValueError("the names of the columns are missing.")
-        model.feature_names_in_ = np.array(names, dtype=object)
-    plan = model.plan_ = Settings(fitted.loss, **read_entries("the plan", document.take("plan", dict), _PLAN))
+    plan = Settings(fitted.loss, **read_entries("the plan", document.take("plan", dict), _PLAN))
     if len(plan.ranks) != fitted.n_features + 1 or min(plan.ranks) < 1 or math.isnan(plan.alpha + plan.tol):
         raise ValueError("the plan is not plausible.")
-    allowed = {"solver": SOLVERS, "init": (*INITS, "given")}
-    for key, known in allowed.items():
-        if getattr(plan, key) not in known:
-            raise ValueError(f"{key} of the plan is {getattr(plan, key)!r:.60}, which is none of {list(known)}.")
-    model.choice_ = read_value("the choice", document.take("choice", dict), Chosen)
-    model.history_ = _read_history(document, fitted.n_features + 1, fitted.n_trains)
-    model.n_iter_ = max(Counter(record["train"] for record in model.history_).values(), default=0)
-    model.stop_reason_ = document.take("stop_reason", str)
-    weights = read_value("the weight of the past", document.take("seen", list), tuple[float, ...])
-    if len(weights) != 2 or math.isnan(sum(weights)):
-        raise ValueError(f"the weight of the past is {str(weights)[:60]}.")
-    model.stream_ = Stream(*weights)
+    seen = read_value("the weight of the past", document.take("seen", list), tuple[float, float])
+    if math.isnan(sum(seen)):
+        raise ValueError("the weight of the past is null.")
+    model._keep(
+        names,
+        model_=fitted,
+        plan_=plan,
+        choice_=read_value("the choice", document.take("choice", dict), Chosen),
+        stream_=Stream(*seen),
+        history_=_read_history(document, fitted.n_features + 1, fitted.n_trains),
+        stop_reason_=document.take("stop_reason", str),
+    )
     table = document.take("table", dict, type(None))
     document.check_empty()
     return model, table
 
 
-# --- parameters -------------------------------------------------------------------------------------------------------
-
-
 def _is_stored(name: str, value: Any) -> bool:
-    """Whether a file holds this parameter: trains to start from and random states are for one fit on one machine."""
+    """Whether a file holds this parameter: given trains, random states and folders belong to one fit."""
     own = name == "checkpoint" or (name == "init" and not isinstance(value, str))
     return not own and not isinstance(value, np.random.RandomState)
 
@@ -205,7 +200,7 @@ def _describe_parameter(name: str, value: Any, tensors: dict[str, NDArray]) -> A
 
 
 def _read_parameters(document: Document, estimator: Any) -> dict[str, Any]:
-    """Constructor parameters; those that the file lacks keep their defaults. The next fit checks their values."""
+    """Return constructor parameters; missing ones keep their defaults. The next fit checks their values."""
     stored = document.take("parameters", dict)
     unknown = [name for name in stored if name not in estimator._get_param_names()]
     if unknown:
@@ -227,7 +222,7 @@ def _read_parameters(document: Document, estimator: Any) -> dict[str, Any]:
             raise ValueError("class_weight should hold pairs of a label and a weight.")
         check_hashes((label for label, _ in weights), "class_weight")
         parameters["class_weight"] = dict(weights)
-    # What a file must not decide for the next fit on this machine: where to write, and how many processes to start.
+    # A file must not decide where the next fit on this machine writes, nor how many processes it starts.
     parameters.pop("checkpoint", None)
     n_jobs = parameters.get("n_jobs")
     if n_jobs is not None and (type(n_jobs) is not int or n_jobs == 0):
@@ -237,16 +232,10 @@ def _read_parameters(document: Document, estimator: Any) -> dict[str, Any]:
     return parameters
 
 
-# --- history of the fit -----------------------------------------------------------------------------------------------
-
-
 def _describe_history(history: Sequence[dict[str, Any]]) -> dict[str, NDArray]:
-    """Return an array for each entry of the records: integers, floats or tuples of integers."""
+    """Return an array for each entry of the records."""
     names = list(history[0]) if history else []
-    columns = {f"history.{name}": np.array([record[name] for record in history]) for name in names}
-    return {
-        name: column.astype(np.float64 if column.dtype.kind == "f" else np.int64) for name, column in columns.items()
-    }
+    return {f"history.{name}": np.array([record[name] for record in history], dtype=_HISTORY[name]) for name in names}
 
 
 def _read_history(document: Document, n_bonds: int, n_trains: int) -> list[dict[str, Any]]:
@@ -254,19 +243,16 @@ def _read_history(document: Document, n_bonds: int, n_trains: int) -> list[dict[
     columns = document.tensors("history.")
     if not columns:
         return []
-    needed = {*_COUNTS, *_LOSSES, "seconds"}
-    if not needed - {"validation_loss"} <= columns.keys() <= needed:
-        raise ValueError(f"the history should have the columns {sorted(needed)}, not {str(list(columns))[:200]}.")
+    if not _HISTORY.keys() - {"validation_loss"} <= columns.keys() <= _HISTORY.keys():
+        raise ValueError(f"the history should have the columns {list(_HISTORY)}, not {str(list(columns))[:200]}.")
     n_records = columns["train"].size
     for name, column in columns.items():
         shape = (n_records, n_bonds) if name == "ranks" else (n_records,)
-        if column.dtype != (np.int64 if name in _COUNTS else np.float64) or column.shape != shape or not n_records:
+        if column.dtype != _HISTORY[name] or column.shape != shape or not n_records:
             raise ValueError(f"the column {name!r} of the history has type {column.dtype} and shape {column.shape}.")
-        if (name in _COUNTS and (column < (name == "ranks")).any()) or np.isnan(column).any():
-            raise ValueError(f"the column {name!r} of the history holds negative counts or NaN.")
-        if name in _LOSSES:  # squared losses of huge targets may exceed the largest float
-            columns[name] = np.clip(column, -sys.float_info.max, sys.float_info.max)
-    if (columns["train"] >= n_trains).any() or not np.isfinite(columns["seconds"]).all():
-        raise ValueError("the history is about trains that are not there, or infinitely many seconds.")
+        if not np.isfinite(column).all() or (column.dtype == np.int64 and column.min() < (name == "ranks")):
+            raise ValueError(f"history.{name} holds negative counts, or numbers that are not finite.")
+    if columns["train"].max() >= n_trains:
+        raise ValueError("the history is about trains that are not there.")
     lists = [map(tuple, column.tolist()) if column.ndim == 2 else column.tolist() for column in columns.values()]
     return [dict(zip(columns, record, strict=True)) for record in zip(*lists, strict=True)]

@@ -75,7 +75,7 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
     writer, labels = CWriter(dtype), [] if fitted.classes is None else list(map(str, fitted.classes))
     score = "left[0] * size[t] + shift[t]" if fitted.rescales else "left[0]"
     score = f"EXP({score})" if fitted.link == "log" else score
-    score = f"limited({score}, t)" if fitted.limits is not None else score
+    score = f"limited({score}, t)" if fitted.is_limited else score
     pieces = [_tables(fitted, writer), _maps(fitted, writer), _TRAINS.replace("SCORE", score)]
     if fitted.decision is None:
         pieces.append(_ONE_NUMBER if fitted.one_output else _SEVERAL_NUMBERS)
@@ -250,7 +250,7 @@ def _tables(model: FittedModel, writer: CWriter) -> str:
     ]
     if model.rescales:
         lines += [writer.table("size", model.size), writer.table("shift", model.shift)]
-    if model.limits is not None:
+    if model.is_limited:
         lines += [writer.table("lowest", model.limits[0]), writer.table("highest", model.limits[1]), _LIMITED]
     return "\n".join([*lines, ""])
 

@@ -134,7 +134,7 @@ def _add_outputs(
     numbers = scores = _add_scores(graph, model, rows)
     if model.link == "log":
         numbers = graph.add("Exp", scores)
-    if model.limits is not None:
+    if model.is_limited:
         low, high = map(graph.constant, model.limits)
         numbers = graph.add("Max", graph.add("Min", numbers, high), low)
     if model.decision is not None:

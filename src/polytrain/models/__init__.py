@@ -1,4 +1,4 @@
-"""Fitted models: the object that everything reads, and its file, which ``docs/model-files.md`` describes."""
+"""Fitted models and their files, see ``docs/model-files.md``."""
 
 from polytrain.models.fitted import FittedModel, fitted_model, prediction_limits
 

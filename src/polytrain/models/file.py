@@ -33,17 +33,7 @@ _CHUNK = 1 << 20
 
 
 class ModelFileError(ValueError):
-    """A file that is not a valid model file, or a model that cannot be written as one.
-
-    Examples
-    --------
-    >>> import polytrain
-    >>> try:
-    ...     polytrain.load("setup.cfg")
-    ... except (polytrain.ModelFileError, FileNotFoundError) as error:
-    ...     print("refused")
-    refused
-    """
+    """A file that is not a valid model file, or a model that cannot be written as one."""
 
 
 def _checksum(header: bytes, body: Any) -> str:
@@ -65,16 +55,15 @@ def write_model_file(path: str | os.PathLike[str], document: dict[str, Any], ten
         raise ModelFileError(f"the model cannot be stored: {error}") from error
     if len(header) - 8 > MAX_HEADER_BYTES:
         raise ModelFileError(
-            f"names, labels, levels and parameters of the model take {len(header)} bytes of text, more than the "
-            f"{MAX_HEADER_BYTES} that a model file may hold. Shorten the names, leave out columns that "
-            "only identify rows, or use pickle."
+            f"the names, labels, levels and parameters take {len(header)} bytes of text, more than the "
+            f"{MAX_HEADER_BYTES} of a model file. Shorten the names, leave out columns, or use pickle."
         )
     digest = _checksum(header, body).encode()
     write_atomically(path, [header[: _DIGEST.start], digest, header[_DIGEST.stop :], *body])
 
 
 def read_model_file(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, dict[str, Array]]:
-    """Read a file's document and arrays. Nothing in them has been checked but their form."""
+    """Read a file's document and arrays; only their form has been checked."""
     with open(path, "rb", opener=_open_file) as stream:
         n_bytes = os.fstat(stream.fileno()).st_size
         if n_bytes > max_bytes:
@@ -95,7 +84,7 @@ def read_model_file(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, 
 
 @contextmanager
 def naming(path: str | os.PathLike[str], what: str = "is not a valid model file") -> Iterator[None]:
-    """Make errors about the content of a file say which file it is, and what is the matter with it."""
+    """Add the name of the file and what is wrong with it to errors about its content."""
     try:
         yield
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -128,7 +117,7 @@ def _check_header(path: str | os.PathLike[str], header: Header) -> None:
 class Document:
     """The document and arrays of a file; readers take every entry once, with the type it should have.
 
-    Errors are ``ValueError`` without the name of the file; whoever opened it adds the name.
+    Errors are ``ValueError`` without the name of the file; the caller adds it.
     """
 
     def __init__(self, content: Any, tensors: dict[str, Array]) -> None:

@@ -1,4 +1,4 @@
-"""What a fit leaves behind: one immutable object that predictions, explanations, exports and model files all read."""
+"""The fitted model: one immutable object that predictions, explanations, exports and model files read."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FAR = 0.5
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """Maps, trains and what becomes of their scores. Nothing in it changes.
+    """Maps, trains, and how their scores become predictions. Immutable.
 
     Attributes
     ----------
@@ -59,9 +59,9 @@ class FittedModel:
     columns : Columns or None
         How the columns of a table became the features, if these are not the columns themselves.
     uncertainty : Uncertainty or None
-        How sure the predictions of a regressor are, if that is known.
-    limits : ndarray of shape (2, n_trains), or None
-        Smallest and largest prediction of each output of a regressor; None for no limits.
+        Uncertainty of the predictions of a regressor, if known.
+    limits : ndarray of shape (2, n_trains)
+        Smallest and largest prediction of each output of a regressor; infinite for no limits.
 
     Examples
     --------
@@ -87,17 +87,15 @@ class FittedModel:
     calibrated: bool = False
     columns: Columns | None = None
     uncertainty: Uncertainty | None = None
-    limits: Array | None = None
+    limits: Array = field(default_factory=lambda: np.array([[-np.inf], [np.inf]]))
 
     def __post_init__(self) -> None:
         cores = tuple(tuple(_frozen(core, np.float64) for core in train) for train in self.cores)
-        shift, size = (np.broadcast_to(own, len(cores)).copy() for own in (self.shift, self.size))
         classes = None if self.classes is None else _frozen(self.classes, self.classes.dtype)
         names = None if self.feature_names is None else tuple(map(str, self.feature_names))
         vars(self).update(cores=cores, classes=classes, feature_names=names)
-        vars(self).update(shift=_frozen(shift, np.float64), size=_frozen(size, np.float64))
-        if self.limits is not None:
-            vars(self).update(limits=_frozen(self.limits, np.float64))
+        for name, shape in (("shift", len(cores)), ("size", len(cores)), ("limits", (2, len(cores)))):
+            vars(self)[name] = _frozen(np.broadcast_to(getattr(self, name), shape).copy(), np.float64)
 
     def with_trains(self, trains: Sequence[Sequence[Array]]) -> FittedModel:
         """Return the same model with other trains, given by their cores, for targets divided by ``size``."""
@@ -105,8 +103,6 @@ class FittedModel:
 
     def with_targets(self, y: Array) -> FittedModel:
         """Return the same model with limits that also suit these training targets, (N,) or (N, outputs)."""
-        if self.limits is None:
-            return self
         low, high = prediction_limits(y.min(axis=0), y.max(axis=0))
         return replace(self, limits=np.array([np.minimum(self.limits[0], low), np.maximum(self.limits[1], high)]))
 
@@ -115,11 +111,11 @@ class FittedModel:
         if self.maps.whole is self.maps:
             return self
         cores = [self.maps.widened(train, pass_by) for train in self.cores]
-        uncertainty = None if self.uncertainty is None else self.uncertainty.widened(self.maps, cores)
+        uncertainty = None if self.uncertainty is None else self.uncertainty.widened(self.maps)
         return replace(self, maps=self.maps.whole, cores=cores, uncertainty=uncertainty)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A pickle does not keep arrays read-only, and need not keep what is cached: it is made anew.
+        # Pickles do not keep arrays read-only, and need not keep the caches.
         return type(self), tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
     @property
@@ -153,7 +149,7 @@ class FittedModel:
 
     @cached_property
     def train_names(self) -> tuple[str, ...]:
-        """What a high score of each train speaks for."""
+        """Meaning of a high score of each train."""
         if self.classes is not None and self.decision is not None:
             return self.decision.train_names([str(label) for label in self.classes])
         if self.one_output:
@@ -162,7 +158,7 @@ class FittedModel:
 
     @property
     def link(self) -> str:
-        """What becomes of scores: "identity", "log", "logit" or "softmax"."""
+        """Link of the scores: "identity", "log", "logit" or "softmax"."""
         if self.classes is not None and isinstance(self.decision, Softmax) and self.has_probabilities:
             return "softmax"
         return "logit" if self.has_probabilities else get_loss(self.loss).link
@@ -174,35 +170,29 @@ class FittedModel:
 
     @property
     def rescales(self) -> bool:
-        """Whether a score is another number than the value of its train, by ``size`` and ``shift``."""
+        """Whether ``size`` and ``shift`` change the values of trains."""
         return self.classes is None or self.calibrated
 
     @property
+    def is_limited(self) -> bool:
+        """Whether predictions have limits."""
+        return bool(np.isfinite(self.limits).all())
+
+    @property
     def n_columns(self) -> int:
-        """Number of columns that rows have before they become features."""
+        """Number of columns of raw rows."""
         return self.n_features if self.columns is None else self.columns.n_columns
 
     @property
     def takes_missing(self) -> bool:
-        """Whether some map knows missing values."""
+        """Whether some map takes missing values."""
         return any(feature_map.takes_missing for feature_map in self.maps)
 
     def encode(self, X: Any, estimator: Any) -> Array:
-        """Check rows as ``estimator.predict`` takes them and return their features.
+        """Check raw rows (N, n_columns) for ``estimator`` and return their features (N, n_features), float64 or 32.
 
-        This is the only way from raw rows to the checked rows that all other methods take.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (N, n_columns)
-            Raw rows.
-        estimator : TensorTrainClassifier or TensorTrainRegressor
-            The estimator of this model: its ``n_features_in_`` and ``feature_names_in_`` are compared with X.
-
-        Returns
-        -------
-        ndarray of shape (N, n_features), float64 or float32
-            NaN is only in columns whose maps take missing values.
+        This is the only way from raw rows to the checked rows that all other methods take. Their numbers and names of
+        columns are compared with those of the estimator. NaN is only in columns whose maps take missing values.
         """
         rows: Array
         if self.columns is None and not self.takes_missing:
@@ -216,9 +206,7 @@ class FittedModel:
         for k, feature_map in enumerate(self.maps):
             if not feature_map.takes_missing and np.isnan(rows[:, k]).any():
                 name = k if self.feature_names is None else repr(self.feature_names[k])
-                raise ValueError(
-                    f"X contains NaN in feature {name}, which had none in training and cannot take it. Impute."
-                )
+                raise ValueError(f"X contains NaN in feature {name}, which had none in training. Impute.")
         return rows
 
     @cached_property
@@ -247,10 +235,10 @@ class FittedModel:
 
     def predict(self, X: Array, n_threads: int = 1) -> Array:
         """Labels (N,), numbers (N,), or numbers (N, n_outputs) of checked rows."""
-        return self._answer(self._predicted if self.limits is None else self._limited, X, n_threads)
+        return self._answer(self._limited if self.is_limited else self._predicted, X, n_threads)
 
     def _limited(self, scores: Array) -> Array:
-        low, high = self.limits  # type: ignore[misc]
+        low, high = self.limits
         predicted = self._predicted(scores)
         limited: Array = np.clip(predicted, low, high)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -273,7 +261,7 @@ class FittedModel:
         return numbers[0] if self.one_output else np.ascontiguousarray(numbers.T)
 
     def deviations(self, X: Array, n_threads: int = 1) -> Array:
-        """Standard deviations of what is predicted for checked rows, shaped like it."""
+        """Standard deviations of checked rows, shaped like predictions."""
         known = self._uncertainty
         noise = np.sqrt([train.noise for train in known.trains])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -299,9 +287,8 @@ class FittedModel:
     def _uncertainty(self) -> Uncertainty:
         if self.uncertainty is None:
             raise ValueError(
-                "nothing is known about the uncertainty of this model: it is an average or has gone on learning by "
-                "partial_fit, or no rows were left out of its fit because all settings were given. Fit "
-                "TensorTrainRegressor with calibration_fraction=0.2, or leave rank or alpha at 'auto'."
+                "the uncertainty of this model is not known: it is an average, has learned by partial_fit, or had all "
+                "settings given. Fit TensorTrainRegressor with calibration_fraction=0.2, or leave alpha at 'auto'."
             )
         return self.uncertainty
 
@@ -351,7 +338,7 @@ def prediction_limits(low: Array, high: Array) -> Array:
 
 
 def pass_by(before: Array | None) -> Array:
-    """Core of a column that is not needed, behind another one."""
+    """Return the core of a column that is not needed, given the core before it."""
     rank = 1 if before is None else before.shape[2]
     return np.eye(rank)[:, None]
 
@@ -366,7 +353,7 @@ def _frozen(array: Array, dtype: Any) -> Array:
 
 
 def fitted_model(estimator: Any, what: str = "this") -> FittedModel:
-    """Return the fitted model of an estimator, or raise an error that says why there is none."""
+    """Return the fitted model of an estimator, or raise an error if there is none."""
     if isinstance(estimator, FittedModel):
         return estimator
     if not hasattr(type(estimator), "trains_"):

@@ -54,7 +54,6 @@ def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, Array
         "maps": maps,
         "one_output": model.one_output,
         "calibrated": model.calibrated,
-        "limited": model.limits is not None,
         "columns": None if columns is None else columns.to_json(),
         "feature_names": None if names is None or columns is not None else list(names),
         "decision": None if model.decision is None else model.decision.name,
@@ -68,7 +67,7 @@ def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, Array
         **map_tensors,
         **label_tensors,
         **_describe_uncertainty(model.uncertainty),
-        **({} if model.limits is None else {"limits": model.limits}),
+        **({"limits": model.limits} if model.classes is None else {}),
     }
     return document, tensors
 
@@ -78,10 +77,6 @@ def _describe_maps(maps: MapList) -> tuple[dict[str, Any], dict[str, Array]]:
     described: dict[str, Any] = {}
     tensors: dict[str, Array] = {}
     for kind, columns in maps.groups:
-        if KINDS.get(kind.kind) is not kind:
-            raise ModelFileError(
-                f"maps of the kind {kind.kind!r} are not in the table of kinds, so a file cannot hold them."
-            )
         members = maps.members(columns)
         described[kind.kind] = [feature_map.basis for feature_map in members]
         tensors |= {f"map.{kind.kind}.{name}": array for name, array in kind.pack(members).items()}
@@ -125,7 +120,7 @@ def read_fitted(document: Document) -> FittedModel:
 
 
 def _read_columns(document: Document, maps: MapList) -> tuple[Columns | None, Sequence[str] | None]:
-    """Return how columns of any type become the features, if they do, and the names of the features."""
+    """Return the columns of any type, if there are any, and the names of the features."""
     described, names = document.take("columns", list, type(None)), document.take("feature_names", list, type(None))
     if described is None:
         if names is not None and (len(names) != len(maps) or not all(isinstance(name, str) for name in names)):
@@ -141,7 +136,7 @@ def _read_columns(document: Document, maps: MapList) -> tuple[Columns | None, Se
 
 
 def _read_trains(cores: Array, dims: tuple[int, ...], ranks: Array) -> tuple[tuple[Array, ...], ...]:
-    """Check that sizes fit and that stacking does not blow them up, then cut the cores."""
+    """Check that sizes fit and that stacking takes little more memory, then cut the cores."""
     ends = ranks[:, [0, -1]]
     if not len(ranks) or ranks.min() < 1 or ranks.max() > cores.size or (ends != 1).any():
         raise ValueError("the ranks are not plausible.")
@@ -152,12 +147,17 @@ def _read_trains(cores: Array, dims: tuple[int, ...], ranks: Array) -> tuple[tup
     padded = len(ranks) * float(np.sum(widest[:-1] * np.array(dims) * widest[1:]))
     if padded > max(_FREE_PADDING, _LARGEST_PADDING * cores.size):
         raise ValueError(f"the ranks of the trains differ so much that stacking them takes {padded:.3g} numbers.")
-    stops = np.cumsum(sizes.ravel()).astype(np.int64).tolist()
     shapes = zip(ranks[:, :-1].ravel().tolist(), cycle(dims), ranks[:, 1:].ravel().tolist(), strict=False)
     # Parts of one array that nobody can write to: a copy of each would take more time and memory than its numbers.
     cores.setflags(write=False)
-    parts = tuple(cores[a:b].reshape(shape) for a, b, shape in zip([0, *stops], stops, shapes, strict=False))
+    parts = tuple(_cut(cores, list(shapes)))
     return tuple(parts[first : first + len(dims)] for first in range(0, len(parts), len(dims)))
+
+
+def _cut(numbers: Array, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+    """Return the arrays of these shapes that lie one after another."""
+    stops = np.cumsum([prod(shape) for shape in shapes], dtype=np.int64).tolist()
+    return [numbers[a:b].reshape(shape) for a, b, shape in zip([0, *stops], stops, shapes, strict=False)]
 
 
 def _read_maps(document: Document, n_features: int) -> MapList:
@@ -179,9 +179,9 @@ def _read_maps(document: Document, n_features: int) -> MapList:
 
 
 def _read_ends(document: Document, n_trains: int) -> dict[str, Any]:
-    """Return the fields of a model that turn scores into answers."""
+    """Return the fields of a model that turn scores into predictions."""
     shift, size = (document.tensor(name, (np.float64,), (n_trains,)) for name in ("shift", "size"))
-    one_output, calibrated, limited = (document.take(name, bool) for name in ("one_output", "calibrated", "limited"))
+    one_output, calibrated = document.take("one_output", bool), document.take("calibrated", bool)
     name, labels = document.take("decision", str, type(None)), document.take("classes", dict, type(None))
     if not (np.isfinite(shift).all() and np.isfinite(size).all() and (size > 0).all()):
         raise ValueError("shift and size of the target should be finite, and the size positive.")
@@ -193,15 +193,14 @@ def _read_ends(document: Document, n_trains: int) -> dict[str, Any]:
             raise ValueError("a regressor is not calibrated.")
         if one_output and n_trains != 1:
             raise ValueError(f"a regressor of one output has one train, not {n_trains}.")
-        if limited:
-            low, high = ends["limits"] = document.tensor("limits", (np.float64,), (2, n_trains))
-            if not (low <= high).all():
-                raise ValueError("the limits of predictions are not plausible.")
+        low, high = ends["limits"] = document.tensor("limits", (np.float64,), (2, n_trains))
+        if not (low <= high).all():
+            raise ValueError("the limits of predictions are not plausible.")
         return ends
     if not calibrated and (shift.any() or (size != 1.0).any()):
         raise ValueError("a classifier's scores are neither shifted nor scaled, unless it is calibrated.")
-    if not one_output or limited:
-        raise ValueError("a classifier has one output, and no limits.")
+    if not one_output:
+        raise ValueError("a classifier has one output.")
     classes = _read_labels(labels, document)
     decision = get_decision(name, len(classes))
     needed = decision.n_trains(len(classes))
@@ -294,9 +293,8 @@ def _describe_uncertainty(known: Uncertainty | None) -> dict[str, Array]:
     """Return the arrays; none if the uncertainty is not known."""
     if known is None:
         return {}
-    trains = known.trains
+    trains, errors = known.trains, [train.left_out for train in known.trains]
     cores = [core for train in trains for core in train.moments]
-    errors = [train.left_out for train in trains]
     found: dict[str, Array] = {
         "guaranteed": np.array([known.guaranteed]),
         "numbers": np.array([(train.alpha, train.reach, train.noise) for train in trains]),
@@ -313,8 +311,7 @@ def _read_uncertainty(document: Document, trains: Sequence[Sequence[Array]]) -> 
     tensors = document.tensors("uncertainty.")
     if not tensors:
         return None
-    arrays = Document({}, tensors)
-    n_trains, n_cores = len(trains), len(trains[0])
+    arrays, n_trains, n_cores = Document({}, tensors), len(trains), len(trains[0])
     guaranteed = arrays.tensor("guaranteed", (np.bool_,), (1,))
     numbers = arrays.tensor("numbers", (np.float64,), (n_trains, 3))
     counts = arrays.tensor("counts", (np.int64,), (n_trains, 3))
@@ -352,10 +349,9 @@ def _read_moments(moments: Array, ranks: Array, trains: Sequence[Sequence[Array]
         if not (1 <= left <= a and 1 <= right <= b):
             raise ValueError("the ranks of the moments are not plausible.")
         shapes += [(left, a), (n, n), (right, b), (left,), (n,), (right,)]
-    stops = np.cumsum([prod(shape) for shape in shapes], dtype=np.int64).tolist()
-    if len(moments) != (stops[-1] if stops else 0):
+    if len(moments) != sum(map(prod, shapes)):
         raise ValueError(f"the uncertainty has {len(moments)} moments, which do not fit the trains.")
-    parts = [moments[a:b].reshape(shape).copy() for a, b, shape in zip([0, *stops], stops, shapes, strict=False)]
+    parts = _cut(moments, shapes)
     if any(part.ndim == 1 and (part < 0).any() for part in parts):
         raise ValueError("a second moment is negative.")
     return [CoreMoments(*parts[first : first + 6]) for first in range(0, len(parts), 6)]

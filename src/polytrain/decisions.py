@@ -1,4 +1,6 @@
-"""Decisions: m classes -> binary problems, and the scores of their trains -> classes.
+"""Decisions: which binary problems to learn, and how their scores become classes.
+
+A new decision is one subclass of `Decision`, and one entry in ``_DECISIONS`` at the end.
 
 Conventions
 -----------
@@ -6,7 +8,7 @@ Conventions
 learns to tell the classes with code 1 from those with code -1 and never sees those with code 0. Train scores have
 shape (n_trains, N); decisions and log-probabilities have shape (N, m) and a larger value means more likely.
 
-A decision also writes itself in ONNX and in C, so that a new one is one class.
+A decision also writes itself in ONNX and in C.
 """
 
 from __future__ import annotations
@@ -18,11 +20,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import expit
 
 from polytrain.export_writers import CWriter, GraphWriter
 
-__all__ = ["BinaryCode", "Decision", "OneVsOne", "OneVsRest", "Softmax", "TwoClasses"]
+__all__ = ["BinaryCode", "Decision", "OneVsOne", "OneVsRest", "Softmax", "TwoClasses", "decision_names", "get_decision"]
 
 
 class Decision(ABC):
@@ -37,9 +38,9 @@ class Decision(ABC):
     def code(self, n_classes: int) -> NDArray:
         """Return the code matrix of shape (n_trains, m)."""
 
-    @abstractmethod
     def n_trains(self, n_classes: int) -> int:
-        """Return the number of trains without forming the code matrix."""
+        """Return the number of trains; where there may be many, without forming the code matrix."""
+        return len(self.code(n_classes))
 
     def decide(self, scores: NDArray, n_classes: int) -> NDArray:
         """Return a number per row and class whose largest entry is the decision."""
@@ -58,16 +59,12 @@ class Decision(ABC):
         return np.exp(self.log_probabilities(scores, n_classes))
 
     def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return what a high score of each train speaks for, given the names of the classes."""
+        """Return the meaning of a high score of each train, given the names of the classes."""
         sides = [
             ["/".join(name for name, sign in zip(names, row, strict=True) if sign == side) for side in (1, -1)]
             for row in self.code(len(names))
         ]
         return tuple(" vs ".join(pair) for pair in sides)
-
-    def n_decided(self, n_classes: int) -> int:
-        """Return the number of entries per row that `decide` returns."""
-        return n_classes
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -75,11 +72,11 @@ class Decision(ABC):
     # --- exports ------------------------------------------------------------------------------------------------------
 
     def add_decision(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
-        """Write `decide` into an ONNX graph. Shapes: scores (N, n_trains) -> (N, `n_decided`)."""
+        """Write `decide` into an ONNX graph. Shapes: scores (N, n_trains) -> (N, m), or (N, 1) for two classes."""
         return scores
 
     def add_choice(self, graph: GraphWriter, decided: str) -> str:
-        """Write `choose` into an ONNX graph. Shapes: decided (N, `n_decided`) -> (N,), int64."""
+        """Write `choose` into an ONNX graph. Shapes: (N, m) or (N, 1) -> (N,), int64."""
         return graph.add("ArgMax", decided, axis=1, keepdims=0)
 
     @abstractmethod
@@ -131,12 +128,6 @@ class TwoClasses(Decision):
     def code(self, n_classes: int) -> NDArray:
         return np.array([[-1.0, 1.0]])
 
-    def n_trains(self, n_classes: int) -> int:
-        return 1
-
-    def n_decided(self, n_classes: int) -> int:
-        return 1
-
     def decide(self, scores: NDArray, n_classes: int) -> NDArray:
         """Return the score itself, shape (N,)."""
         return scores[0]
@@ -146,11 +137,6 @@ class TwoClasses(Decision):
 
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
         return -np.logaddexp(0.0, np.stack([scores[0], -scores[0]], axis=1))
-
-    def probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
-        """Return probabilities that sum to 1 to the last bit."""
-        positive = expit(scores[0])
-        return np.stack([1.0 - positive, positive], axis=1)
 
     def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
         return (names[1],)
@@ -371,7 +357,7 @@ class BinaryCode(_Vote):
         return -self.n_trains(n_classes)  # so that votes are minus the Hamming distance
 
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
-        """Take bits as independent, and normalise over the code words in use."""
+        """Treat bits as independent, and normalise over the code words in use."""
         code = self.code(n_classes)
         agree, differ = -np.logaddexp(0.0, -scores.T), -np.logaddexp(0.0, scores.T)
         return _normalised(agree @ (code > 0) + differ @ (code < 0))
@@ -388,3 +374,35 @@ class BinaryCode(_Vote):
         for (int t = 0; t < N_TRAINS; t++)
             probabilities[c] += log_sigmoid((REAL)code[t * NAME_N_CLASSES + c] * values[t]);
     }"""
+
+
+_DECISIONS: dict[str, Decision] = {decision.name: decision for decision in (OneVsRest(), OneVsOne(), BinaryCode())}
+
+
+def decision_names() -> list[str]:
+    """Return the names that an estimator's ``decision`` may have.
+
+    Examples
+    --------
+    >>> from polytrain.decisions import decision_names
+    >>> decision_names()
+    ['one-vs-rest', 'one-vs-one', 'binary-code']
+    """
+    return list(_DECISIONS)
+
+
+def get_decision(name: str, n_classes: int) -> Decision:
+    """Return the decision of this name for ``n_classes`` classes. Between two classes there is only one.
+
+    Examples
+    --------
+    >>> from polytrain.decisions import get_decision
+    >>> get_decision("one-vs-one", 3), get_decision("one-vs-one", 2)
+    (OneVsOne(), TwoClasses())
+    """
+    decisions = _DECISIONS | {Softmax.name: Softmax()}  # which comes with a loss, rather than by name
+    if n_classes == 2 and name in (*decisions, TwoClasses.name):
+        return TwoClasses()
+    if name not in decisions:
+        raise ValueError(f"decision must be one of {list(_DECISIONS)}, got {name!r}.")
+    return decisions[name]

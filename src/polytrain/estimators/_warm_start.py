@@ -1,0 +1,58 @@
+"""Warm starts: the maps, settings and cores of the last fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from numpy.typing import NDArray
+
+from polytrain.choice import Choice, Chosen, Settings, Task, choose
+from polytrain.models import FittedModel
+
+
+def last_choice(model: FittedModel, plan: Settings, chosen: Chosen, task: Task, sizes: NDArray) -> Choice:
+    """Return the choice of the last fit, with its maps and cores.
+
+    Where scores become log-odds, alpha and scores of left-out rows are from a choice in these maps that knows nothing
+    of the last cores: these may have learned from the very rows.
+    """
+    _check_unchanged(model, task)
+    settings, calibrates = task.settings, task.calibrate
+    if settings.joint and model.calibrated:  # the last fit has chosen to start with squares
+        settings, calibrates = replace(settings, loss="squared", joint=False), True
+    if settings.rank == "auto":
+        settings = replace(settings, rank=list(plan.ranks[1:-1]) or 1)
+    last = settings.settled(model.maps.dims, alpha=plan.alpha if settings.alpha == "auto" else settings.alpha)
+    # The trains of a classifier do not depend on how its scores were calibrated.
+    factors = model.size / sizes if model.classes is None else sizes
+    starts = [[train[0] * factor, *train[1:]] for train, factor in zip(model.cores, factors.tolist(), strict=True)]
+    known = {"starts": starts, **{name: getattr(chosen, name) for name in ("basis", "bandwidth", "relevances")}}
+    if not calibrates:
+        return Choice(model.maps, last, **known)
+    anew = choose(replace(task, settings=replace(settings, max_sweeps="auto", maps=model.maps), calibrate=True))
+    now = anew.plan
+    return replace(anew, plan=replace(last, alpha=now.alpha, loss=now.loss, joint=now.joint), **known)
+
+
+def _check_unchanged(model: FittedModel, task: Task) -> None:
+    """Refuse rows and parameters that ask for other maps or trains than those of the last fit."""
+    settings, n_features, n_trains = task.settings, len(task.settings.bases), len(task.targets)
+    change = None
+    if task.rows.columns_of_any_type != model.columns:
+        change = "the columns of these rows have other types or levels than those of the last fit. Keep them"
+    elif model.n_features != n_features:
+        change = f"the last fit has {model.n_features} features and this one {n_features}. Keep them"
+    elif model.n_trains != n_trains:
+        change = f"the last fit has {model.n_trains} trains and this one needs {n_trains}. Keep the number of outputs"
+    else:
+        for k, (m, basis, degree) in enumerate(zip(model.maps, settings.bases, settings.degrees, strict=True)):
+            is_same = m.needs_values or (m.n == degree + 1 and (m.range is None) == (settings.scale is None))
+            if basis not in ("auto", m.basis) or not is_same:
+                change = (
+                    f"the last fit has {m.n} functions of the basis {m.basis!r} and the range {m.range} for feature "
+                    f"{k}, and this one asks for basis={basis!r}, degree={degree} and scale={settings.scale!r}. Keep "
+                    "these parameters"
+                )
+                break
+    if change is not None:
+        raise ValueError(f"warm_start=True, but {change}, or set warm_start=False.")
