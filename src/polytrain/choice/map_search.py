@@ -41,6 +41,7 @@ _BENDING = "spline-rank"
 _AUTO = "auto"
 # A column has ties if it has more different values than these, one of which has more than this fraction of the rows.
 _MANY_VALUES, _LARGE_SHARE = 16, 0.1
+_EPS = float(np.finfo(np.float64).eps)
 # Places in [0, 1] that are no farther apart than two knots look the same.
 _KNOT = 1 / 128
 
@@ -182,7 +183,10 @@ class ChoiceRows(NamedTuple):
             return Evidence(np.square(residuals).sum(axis=1), self.weights)
         labels = self.labels * (len(self.X) / self.labels.sum())
         losses, _ = held_out_losses(self.targets - residuals, labels)
-        return Evidence(losses / labels.sum(axis=1), self.weights)
+        # Calibration hides a shift of left-out scores, which scores of other rows do not have.
+        centred = self.targets - self.weights @ self.targets
+        shift = np.square(self.weights @ residuals).sum() / max((self.weights @ np.square(centred)).sum(), _EPS)
+        return Evidence(losses / labels.sum(axis=1) + shift, self.weights)
 
 
 class MapTrial(NamedTuple):
@@ -374,8 +378,9 @@ def _next_bandwidth(trials: dict[float, MapTrial]) -> float | None:
         if bandwidth not in trials:
             return bandwidth
     order = sorted(trials)
-    best = strongest([trials[bandwidth].error for bandwidth in order])
-    if best == 0 and order[0] > BANDWIDTHS[0]:
+    errors = [trials[bandwidth].error for bandwidth in order]
+    best = strongest(errors)
+    if best == 0 and order[0] > BANDWIDTHS[0] and errors[0] < errors[1]:  # equal ones, as of one class, lead nowhere
         return order[0] / 2
     if best == len(order) - 1 and order[-1] < BANDWIDTHS[1]:
         return order[-1] * 2

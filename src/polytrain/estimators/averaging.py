@@ -168,7 +168,7 @@ def _facts(model: Any, fitted: FittedModel) -> dict[str, Any]:
     classes, decision = fitted.classes, fitted.decision
     return {
         "kind": "regressor" if classes is None else "classifier",
-        "loss": _loss_name(fitted.loss),
+        "loss": None if fitted.calibrated else _loss_name(fitted.loss),  # log-odds, whatever they were learned with
         "calibration": fitted.calibrated,
         "number of outputs": None if fitted.one_output else fitted.n_trains,
         "classes": None if classes is None else classes.tolist(),
