@@ -28,6 +28,7 @@ _TELLS_RARE = "spline-distinct"
 
 def choose(task: Task) -> Choice:
     """Choose what the user leaves open."""
+    task = task.linear()
     if not task.is_open:
         maps, parts = task.maker(None, task.bandwidth), task.parts
         ranks = {}

@@ -21,6 +21,7 @@ from polytrain.choice.calibration import calibrate
 from polytrain.choice.few_rows import LINEAR, choose_exactly
 from polytrain.choice.likelihood import ALPHA_SHARES, finish_reason, is_better, likelihood
 from polytrain.choice.map_search import MapTrial, function_values
+from polytrain.choice.relevance import GROWTH, grown, train_effects
 from polytrain.choice.task import Choice, HeldOut, Task
 from polytrain.learning.core_solvers import update_work
 from polytrain.learning.dual import product_kernel, round_for_sweeps, solve_dual
@@ -30,6 +31,7 @@ from polytrain.learning.placed import PlacedRows
 from polytrain.learning.schedule import train
 from polytrain.learning.settings import Settings, Start
 from polytrain.learning.start import FEW_ROWS, random_start
+from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.rows import Rows
 from polytrain.rows.rows import Scored
@@ -64,6 +66,8 @@ _HOPELESS, _LARGEST_RESIDUAL = 1e100, 10.0
 _ALPHA_STEP, _MOST_ALPHA_STEPS, _LEAST_ALPHA = sqrt(10.0), 8, 1e-12
 # Fewer held-out rows than these must speak clearly; but nothing is worth an error that grows by more than this factor.
 _WEAK_EVIDENCE, _NOT_MUCH = 500, 1.005
+# How often sizes of the columns are learned from trains.
+_RESIZINGS = 2
 # Standard errors by which classes learned by themselves must be better than classes learned together.
 _CLEARLY = 2.0
 
@@ -79,11 +83,12 @@ def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
         rank = ladder.first_rank() if settings.rank == "auto" else settings.rank
         ladder.rungs = [linear, ladder.learn(rank, ladder.alpha, linear)]
     ladder = ladders[strongest([ladder.rungs[-1].evidence.error for ladder in ladders])]
-    task.explain_maps(ladder.trial, ladder.alpha)
     if settings.rank == "auto":
         _climb_on(ladder)
     if _may_start_exactly(task, ladder):
         ladder = _start_exactly(task, finalists, ladder)
+    ladder = _resize(task, ladder)
+    task.explain_maps(ladder.trial, ladder.alpha)
     rungs = ladder.rungs
     # The linear model has a rank and a start of its own: it is out where the user gives others.
     if settings.rank != "auto" or settings.init in ("given", "random"):
@@ -185,6 +190,27 @@ class _Ladder:
         ladder = copy(self)
         ladder._plan = replace(self._plan, loss=loss, joint=joint and len(self._targets) > 1)
         return ladder
+
+    def resized(self, rung: _Rung, changes: tuple[Any, ...]) -> tuple[_Ladder, _Rung]:
+        """Return a ladder with other sizes of the columns, and a rung that begins with the scores of this one."""
+        kind, bandwidth, alpha, sizes = changes
+        trial = self.trial._replace(kind=kind, bandwidth=bandwidth, alpha=alpha, sizes=sizes)
+        ladder, before, after = _Ladder(self._task, trial), *map(self._factors, (self.trial, trial))
+        below = rung._replace(trains=[[_rescaled(train, before, after) for train in fold] for fold in rung.trains])
+        return ladder, ladder.learn(rung.rank, rung.alpha * alpha / self.trial.alpha, below, "relevance")
+
+    def _factors(self, trial: MapTrial) -> list[NDArray]:
+        """Factors of the functions of the columns that are needed."""
+        every = self._task.maker.factors(trial.kind, trial.bandwidth, trial.sizes)
+        return [factors for factors in every if factors[1:].any()]
+
+    def effects(self, rung: _Rung) -> NDArray:
+        """Mean squares of the effects of every column on held-out rows, (d,); 0 for those that are left out."""
+        (fold,), (trains,) = self.folds, rung.trains
+        rows = fold.held_out.scored(partial(_effects, self.maps, trains))
+        order = np.argsort(rows.hashes, kind="stable")  # sums do not depend on the order of the rows
+        squares = rows.weights[order] @ rows.scores[order] / rows.weights.sum()
+        return np.array(self.maps.widened(squares.tolist(), lambda before: 0.0))
 
     def is_quick(self, rank: Any) -> bool:
         """Whether a rung of this rank takes some seconds at most."""
@@ -322,6 +348,42 @@ def _zero(dims: Sequence[int], plan: Settings, seed: int, parts: Sequence[Part] 
 def _scores(model: FittedModel, X: NDArray) -> NDArray:
     """Scores of all trains, (n_trains, N): a function that can be pickled."""
     return model.scores(X)
+
+
+def _effects(maps: MapList, trains: Sequence[Sequence[NDArray]], X: NDArray) -> NDArray:
+    """Squared effects of every column, (d, N): a function that can be pickled."""
+    return train_effects(function_values(maps, X.astype(np.float64, copy=False)), trains)
+
+
+def _rescaled(train: Sequence[NDArray], before: Sequence[NDArray], after: Sequence[NDArray]) -> list[NDArray]:
+    """Return cores with the same scores after the functions were multiplied by other factors; some come, some go."""
+    cores = []
+    for core, old, new in zip(train, before, after, strict=True):
+        every = np.zeros((len(core), len(old), core.shape[2]))
+        every[:, old != 0] = core * old[old != 0, None]
+        cores.append(every[:, new != 0] / new[new != 0, None])
+    return cores
+
+
+def _resize(task: Task, ladder: _Ladder) -> _Ladder:
+    """Learn the sizes of the columns anew from the best trains of the ladder, as long as held-out rows gain."""
+    best = ladder, min(ladder.rungs, key=lambda rung: rung.evidence.error)
+    is_open = task.learns_sizes and task.settings.alpha == task.settings.rank == "auto"
+    if not is_open or best[1].rank == LINEAR or task.n_folds > 1 or not ladder.is_quick(best[1].rank):
+        return ladder
+    for _ in range(_RESIZINGS):
+        (resized, rung), squares = best, best[0].effects(best[1])
+        if not (np.isfinite(squares).all() and squares.any()):
+            break
+        tried = [resized.resized(rung, changes) for changes in grown(resized.trial, squares, GROWTH[0])]
+        better = strongest([after.evidence.error for _, after in tried])
+        tried.append(resized.resized(rung, grown(resized.trial, squares, GROWTH[1])[better]))
+        best = min([best, *tried], key=lambda pair: pair[1].evidence.error)
+        if simplest([rung.evidence, best[1].evidence]) == 0:
+            break
+    if best[0] is not ladder:
+        best[0].rungs = [*ladder.rungs[:1], best[1]]
+    return best[0]
 
 
 def _climb_on(ladder: _Ladder) -> None:

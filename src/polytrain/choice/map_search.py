@@ -37,6 +37,8 @@ _HOPELESS = 1e100
 _USUAL, _FINEST, _LEAST = 16, 64, 2
 # Functions whose shares do not depend on the size of the prior, and which outliers do not spoil.
 _BENDING = "spline-rank"
+# Functions of a column that show what it would change.
+_SHOWN = 8
 # The basis of columns that leave the choice to the fit.
 _AUTO = "auto"
 # A column has ties if it has more different values than these, one of which has more than this fraction of the rows.
@@ -263,6 +265,7 @@ class MapSearch:
     ) -> None:
         self._maker, self._alphas, self._rows, self._parts, self._n_threads = maker, alphas, rows, parts, n_threads
         self._room = _Room(len(rows.X))
+        self._last: tuple[str | None, list[NDArray]] | None = None
 
     def compare(self, kinds: Sequence[str | None], bandwidth: float | str | None) -> list[list[MapTrial]]:
         """Try kinds of functions and return, for every kind, the trials of its bandwidths, the smallest first.
@@ -304,15 +307,20 @@ class MapSearch:
         maps = self._maker(trial.kind, trial.bandwidth, trial.sizes)
         left_out = np.flatnonzero(np.array(trial.sizes) == 0.0)
         # Small columns of smooth functions are straight lines: others would not be missed.
-        plain, found = self._values(_BENDING if self._maker.is_free else trial.kind), np.zeros(self._maker.n_columns)
-        others = [plain[k] for k in left_out]
+        bending = self._maker.plain(_BENDING if self._maker.is_free else trial.kind)
+        plain, found = function_values(bending, self._rows.X), np.zeros(self._maker.n_columns)
+        others = [np.delete(plain[k], slice(1 + _SHOWN, -1), axis=0) for k in left_out]  # the last may tell gaps
         found[left_out] = column_gains(
             function_values(maps, self._rows.X), others, self._rows.targets, self._rows.weights, trial.alpha
         )
         return found
 
     def _values(self, kind: str | None) -> list[NDArray]:
-        return function_values(self._maker.plain(kind), self._rows.X)
+        """Functions of a kind for a bandwidth of 1 on these rows; those that were asked for last are kept."""
+        last = self._last  # other threads may replace it
+        if last is None or last[0] != kind:
+            self._last = last = kind, function_values(self._maker.plain(kind), self._rows.X)
+        return last[1]
 
     def _walk(self, kind: str | None, given: Any) -> list[MapTrial]:
         values = self._values(kind)

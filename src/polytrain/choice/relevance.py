@@ -21,7 +21,7 @@ from polytrain.choice.map_search import TRIED_BASES, MapSearch, MapTrial
 from polytrain.choice.task import Task
 from polytrain.learning.start import FEW_ROWS
 
-__all__ = ["column_sizes", "learn_sizes"]
+__all__ = ["GROWTH", "column_sizes", "grown", "learn_sizes", "train_effects"]
 
 # Rows of each round. Rounds with many rows are few, since a trial takes time that grows with their cube.
 _ROUNDS = (500, 500)
@@ -29,7 +29,7 @@ _ROUNDS = (500, 500)
 # squared times functions beyond this take seconds.
 _PRUNINGS, _WORTH, _MOST_WORK = {1000: 4, 2000: 2}, 0.99, 8e9
 # Exponents of the sizes, the more careful one first, and factors of the bandwidth.
-_POWERS, _GROWTH = (0.5, 1.0), (1.0, sqrt(2.0), 2.0)
+_POWERS, GROWTH = (0.5, 1.0), (1.0, sqrt(2.0), 2.0)
 # Sizes in units of their mean: no column is given up for good, and none may outweigh all others.
 _SMALLEST, _LARGEST = 0.05, 4.0
 # With more columns than these, some are left out: parts of the sum of all squared effects that they may have together.
@@ -53,6 +53,33 @@ def column_sizes(squares: NDArray, power: float) -> NDArray:
     return np.clip(effects / effects[effects > 0].mean(), _SMALLEST, _LARGEST) ** power
 
 
+def train_effects(values: Sequence[NDArray], trains: Sequence[Sequence[NDArray]]) -> NDArray:
+    """Return the squared effects of every column on rows, (d, N), summed over the trains.
+
+    ``values`` are the functions of every column, (n, N) each. The effect is the part of the score that contains a
+    function of the column besides the constant.
+
+    Examples
+    --------
+    >>> values = [np.array([[1.0, 1.0], [3.0, 0.0]]), np.array([[1.0, 1.0], [2.0, 2.0]])]
+    >>> product = [np.array([[[0.0], [1.0]]]), np.array([[[0.0], [1.0]]])]  # of the two columns
+    >>> train_effects(values, [product]).tolist()
+    [[36.0, 0.0], [36.0, 0.0]]
+    """
+    effects = np.zeros((len(values), values[0].shape[1]))
+    for train in trains:
+        right, rights = np.ones((1, effects.shape[1])), []
+        for functions, core in zip(values[::-1], train[::-1], strict=True):
+            rights.append(right)
+            right = np.einsum("ban,bn->an", np.tensordot(core, functions, (1, 0)).transpose(1, 0, 2), right)
+        left = np.ones((1, effects.shape[1]))
+        for k, (functions, core, right) in enumerate(zip(values, train, reversed(rights), strict=True)):
+            own = np.einsum("abn,an->bn", np.tensordot(core[:, 1:], functions[1:], (1, 0)), left)
+            effects[k] += np.square(np.einsum("bn,bn->n", own, right))
+            left = own + core[:, 0].T @ left
+    return effects
+
+
 def learn_sizes(task: Task, finalists: list[MapTrial]) -> list[MapTrial]:
     """Return trials with learned sizes of the columns, the simplest first; the finalists if left-out rows gain nothing.
 
@@ -69,12 +96,12 @@ def learn_sizes(task: Task, finalists: list[MapTrial]) -> list[MapTrial]:
         if not (np.isfinite(squares).all() and squares.any()):
             break
         # As columns become small, the bandwidth grows, as long as the error falls.
-        same, larger = (_grown(trial, squares, _POWERS, factor) for factor in _GROWTH[:2])
+        same, larger = (grown(trial, squares, factor) for factor in GROWTH[:2])
         sized = search.try_each([*same, *larger])
         before, after = sized[: len(_POWERS)], sized[len(_POWERS) :]
         each = [min(pair, key=_error) for pair in zip(before, after, strict=True)]
         if min(map(_error, after)) < min(map(_error, before)):
-            largest = search.try_each(_grown(trial, squares, _POWERS, _GROWTH[2]))
+            largest = search.try_each(grown(trial, squares, GROWTH[2]))
             sized, each = sized + largest, [min(pair, key=_error) for pair in zip(each, largest, strict=True)]
         for tried in sized:
             task.note_trial("relevance", tried)
@@ -124,7 +151,7 @@ def _pruned_once(task: Task, search: MapSearch, trial: MapTrial) -> MapTrial:
         if not squares[np.array(pruned.sizes) > 0].all():
             squares = search.effects(pruned)
     squares = np.where(np.array(pruned.sizes) > 0, squares, 0.0)
-    tries = [grown for factor in _GROWTH[:2] for grown in _grown(pruned, squares, _POWERS, factor)]
+    tries = [larger for factor in GROWTH[:2] for larger in grown(pruned, squares, factor)]
     return _best(task, search, pruned, tries, search_alpha=True)
 
 
@@ -146,11 +173,11 @@ def _best(
     return best if simplest([trial.evidence, best.evidence]) == 1 else trial
 
 
-def _grown(trial: MapTrial, squares: NDArray, powers: Sequence[float], factor: float) -> list[tuple[Any, ...]]:
-    """Return what is tried with a larger bandwidth, and sizes of each power."""
+def grown(trial: MapTrial, squares: NDArray, factor: float) -> list[tuple[Any, ...]]:
+    """Return what is tried with a larger bandwidth, and sizes of each power of the effects."""
     bandwidth = factor * (trial.bandwidth or 1.0)
     alpha = trial.alpha_for(bandwidth)
-    sizes = [np.where(squares > 0, column_sizes(squares, power), 0.0).tolist() for power in powers]
+    sizes = [np.where(squares > 0, column_sizes(squares, power), 0.0).tolist() for power in _POWERS]
     return [(trial.kind, bandwidth, alpha, own) for own in sizes]
 
 

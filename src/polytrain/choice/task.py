@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
 from typing import Any, NamedTuple
@@ -27,6 +27,8 @@ __all__ = ["N_PARTS", "Choice", "Chosen", "HeldOut", "Settings", "Task", "Tried"
 
 # With more columns than these, learning their relevance would take minutes.
 _MOST_SIZED = 1000
+# With more columns than these, and than this many times the rows, only straight lines without interactions are learned.
+_WIDE = 10
 # Few rows squared times columns times trains, beyond which the exact solution is rounded to a low rank.
 _MOST_ROUNDED = 1e8
 # Columns of less relevance than this are reported as hardly needed.
@@ -306,6 +308,21 @@ class Task:
         # What left-out rows say is about the exact solution, of which little is left where the rank must be low.
         work = float(self.n_rows) ** 2 * n_columns * len(self.targets)
         return self.n_rows > FEW_ROWS or work <= _MOST_ROUNDED
+
+    def linear(self) -> Task:
+        """Return the task without interactions and curves, if there are far more columns than rows; else itself."""
+        settings, n_columns = self.settings, len(self.settings.bases)
+        is_free = "auto" in settings.bases and settings.bandwidth == settings.rank == "auto" and settings.groups is None
+        if not is_free or n_columns <= max(_MOST_SIZED, _WIDE * self.n_rows):
+            return self
+        gaps = self.rows.summary.has_missing
+        lines = [
+            (basis, "smooth" if gap else "power")[basis == "auto"]
+            for basis, gap in zip(settings.bases, gaps, strict=True)
+        ]
+        groups = tuple((k,) for k in range(n_columns))
+        self.reasons.append(f"{n_columns} columns and {self.n_rows} rows: straight lines without interactions")
+        return replace(self, settings=replace(settings, bases=lines, degrees=[1] * n_columns, groups=groups))
 
     @property
     def needs_held_out(self) -> bool:

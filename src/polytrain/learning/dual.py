@@ -75,7 +75,7 @@ def upper_kernel(values: Sequence[Array], out: Array | None = None, quick: bool 
         stacked = np.concatenate([values[k][1:] for k in small[first : first + _STACK_COLUMNS]])
         kernel += stacked.T @ stacked
     np.exp(kernel, out=kernel)
-    large = [columns for k, columns in enumerate(values) if k not in set(small)]
+    large = [values[k] for k in _others(values, small)]
     for start, stop in kernel_blocks(n_rows):
         # The products of all columns for some rows, while these stay in cache.
         product = kernel[start:stop, start:]
@@ -91,6 +91,10 @@ def _small_columns(values: Sequence[Array]) -> list[int]:
     n_rows = values[0].shape[1]
     small = [k for k, columns in enumerate(values) if np.vdot(columns[1:], columns[1:]) <= _SMALL_SQUARE * n_rows]
     return small if len(small) >= _MANY_SMALL else []
+
+
+def _others(values: Sequence[Array], small: list[int]) -> list[int]:
+    return np.setdiff1d(np.arange(len(values)), small).tolist()  # type: ignore[no-any-return]
 
 
 def kernel_blocks(n_rows: int) -> Iterator[tuple[int, int]]:
@@ -290,12 +294,13 @@ def squared_effects(values: Sequence[Array], targets: Array, weights: Array, alp
     coefficients, diagonal = inverse @ targets, np.diagonal(inverse)[:, None]
     residuals = np.divide(coefficients, diagonal, out=np.zeros(targets.shape), where=diagonal > 0)
     small = _small_columns(values)
+    large = _others(values, small)
     squares = np.zeros(len(values))
     for start, stop in kernel_blocks(len(kernel)):
         rows = slice(start, stop)
         block = kernel[rows]
         whole = _left_out_scores(block, coefficients, residuals[rows], inverse[rows])
-        for k in sorted({*range(len(values))} - {*small}):
+        for k in large:
             own = values[k][:, rows].T @ values[k]
             own[np.abs(own) < _VANISHING] = np.inf  # where the factor of the column vanishes, so does the product
             others = np.divide(block, own, out=own)
