@@ -10,7 +10,7 @@ from scipy.special import expit, log_expit, log_softmax, logsumexp, softmax
 
 from polytrain.learning.targets import Target
 
-__all__ = ["calibrate", "class_factors", "fit_log_odds", "fit_softmax", "held_out_losses"]
+__all__ = ["calibrate", "class_factors", "fit_log_odds", "fit_softmax", "held_out_losses", "held_out_shift"]
 
 # Newton steps that are taken whatever the cost says, and the last one.
 _CLOSE, _DONE = 1e-6, 1e-14
@@ -184,3 +184,20 @@ def held_out_losses(scores: NDArray, labels: NDArray) -> tuple[NDArray, NDArray]
     losses = -np.sum(labels * log_softmax(likely, axis=1), axis=1)
     right = np.take_along_axis(labels, likely.argmax(axis=1)[:, None], axis=1)[:, 0]
     return losses, labels.sum(axis=1) - right
+
+
+def held_out_shift(scores: NDArray, labels: NDArray, loss: str) -> float:
+    """Return the squared distance of mean probabilities from the shares of the labels, in units of their variance.
+
+    Calibration would hide it: scores of held-out rows alone may be shifted, or all scores shrink if alpha is large.
+    Shapes are those of `held_out_losses`; the scores were learned with this loss.
+    """
+    totals, shares = labels.sum(axis=1), labels.sum(axis=0) / labels.sum()
+    if scores.shape[1] == 1:
+        shares = shares[1:]
+    if loss == "squared":
+        chances = (1.0 + scores) / 2.0
+    else:
+        chances = expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1)
+    shift = np.square(totals @ chances / totals.sum() - shares).sum()
+    return float(shift / max(float(shares @ (1.0 - shares)), np.finfo(float).eps))

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.choice.alphas import Evidence
-from polytrain.choice.calibration import calibrate, class_factors, held_out_losses
+from polytrain.choice.alphas import Evidence, simplest
+from polytrain.choice.calibration import calibrate, class_factors, held_out_losses, held_out_shift
 from polytrain.choice.task import HeldOut, Task
 from polytrain.learning.dual_logistic import LogisticSolution, solve_logistic, solve_multinomial
 
@@ -21,20 +21,21 @@ ALPHA_SHARES = 1.0 / 2.0, 1.0 / 8.0, 1.0 / 32.0
 _MOST_WORK = 1.5e10
 
 
-def likelihood(task: Task, held_out: HeldOut) -> tuple[Evidence, Evidence]:
-    """Return log losses and errors of left-out rows, given calibrated scores; equal rows are one."""
+def likelihood(task: Task, held_out: HeldOut, loss: str = "squared") -> tuple[Evidence, Evidence]:
+    """Return log losses and errors of left-out rows after calibration, given their scores; equal rows are one."""
     weights = held_out.label_weights * class_factors(task.targets, held_out.label_weights.shape[1])
     weights *= held_out.n_distinct / weights.sum()
     losses, errors = held_out_losses(held_out.scores, weights)
     _, place = np.unique(held_out.hashes, return_inverse=True)
     totals = np.bincount(place, weights.sum(axis=1))
     means = [np.bincount(place, each) / np.where(totals > 0, totals, 1.0) for each in (losses, errors)]
+    means[0] += held_out_shift(held_out.scores, weights, loss)
     return Evidence(means[0], totals / totals.sum()), Evidence(means[1], totals / totals.sum())
 
 
 def is_better(before: tuple[Evidence, Evidence], after: tuple[Evidence, Evidence]) -> bool:
     """Whether a model has a lower log loss than another, and no more errors."""
-    return after[0].error < before[0].error and after[1].error <= before[1].error
+    return simplest([before[0], after[0]], 0.0) == 1 and after[1].error <= before[1].error
 
 
 def finish_reason(before: tuple[Evidence, Evidence], after: tuple[Evidence, Evidence]) -> str:
@@ -63,7 +64,7 @@ def exact_logistic(
         else:
             solution = solve_logistic(kernel, rows.targets[:, 0], rows.weights, share * alpha, start[:, 0])
         scored = held_out._replace(scores=solution.left_out)
-        if np.isfinite(solution.left_out).all() and is_better(best, tried := likelihood(task, scored)):
+        if np.isfinite(solution.left_out).all() and is_better(best, tried := likelihood(task, scored, "logistic")):
             best, chosen = tried, (share * alpha, solution, scored)
     if chosen is not None:
         task.reasons.append(finish_reason(before, best))

@@ -318,7 +318,7 @@ class _Ladder:
 
     def _evidence(self, rows: Scored) -> Evidence:
         if self._task.judges_probabilities:
-            return likelihood(self._task, self.left_out(rows))[0]
+            return likelihood(self._task, self.left_out(rows), self._plan.loss)[0]
         loss, losses, largest = get_loss(self._plan.loss), np.zeros(len(rows.weights)), np.zeros(len(rows.weights))
         for target, size, scores in zip(self._targets, self._sizes, rows.scores.T, strict=True):
             wanted, factors = target.wanted(rows.y)
@@ -474,7 +474,7 @@ def _finished(task: Task, ladder: _Ladder, rung: _Rung) -> tuple[_Ladder, _Rung]
     finished = None
     for share in ALPHA_SHARES:
         tried = logistic.learn(rung.rank, share * rung.alpha, below, "logistic")
-        after = likelihood(task, held_out._replace(scores=tried.held_out.scores))
+        after = likelihood(task, held_out._replace(scores=tried.held_out.scores), "logistic")
         if is_better(best, after):
             best, finished = after, tried
     if finished is None:
@@ -513,7 +513,7 @@ def _separately(task: Task, finalists: Sequence[MapTrial], together: Evidence) -
     settings = replace(task.settings, loss="squared", joint=False)
     task = replace(task, settings=settings, calibrate=True, may_finish=True, reasons=[])
     choice = choose_exactly(task, finalists)
-    separate, _ = likelihood(task, choice.held_out)  # type: ignore[arg-type]
+    separate, _ = likelihood(task, choice.held_out, choice.plan.loss)  # type: ignore[arg-type]
     if simplest([together, separate], _CLEARLY) == 0:
         return None
     why = f"the exact solution had a log loss of {separate.error:.4g} on left-out rows, and sweeps {together.error:.4g}"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from polytrain.choice.alphas import Evidence, find_alpha, strongest
-from polytrain.choice.calibration import held_out_losses
+from polytrain.choice.calibration import held_out_losses, held_out_shift
 from polytrain.learning.dual import column_gains, squared_effects, upper_kernel
 from polytrain.learning.parts import Part, parts_upper_kernel
 from polytrain.maps import ColumnSummary, InterpolatedMap, MapList, MapSettings, fit_map, map_kind
@@ -43,7 +43,6 @@ _SHOWN = 8
 _AUTO = "auto"
 # A column has ties if it has more different values than these, one of which has more than this fraction of the rows.
 _MANY_VALUES, _LARGE_SHARE = 16, 0.1
-_EPS = float(np.finfo(np.float64).eps)
 # Places in [0, 1] that are no farther apart than two knots look the same.
 _KNOT = 1 / 128
 
@@ -185,9 +184,7 @@ class ChoiceRows(NamedTuple):
             return Evidence(np.square(residuals).sum(axis=1), self.weights)
         labels = self.labels * (len(self.X) / self.labels.sum())
         losses, _ = held_out_losses(self.targets - residuals, labels)
-        # Calibration hides a shift of left-out scores, which scores of other rows do not have.
-        centred = self.targets - self.weights @ self.targets
-        shift = np.square(self.weights @ residuals).sum() / max((self.weights @ np.square(centred)).sum(), _EPS)
+        shift = held_out_shift(self.targets - residuals, labels, "squared")
         return Evidence(losses / labels.sum(axis=1) + shift, self.weights)
 
 

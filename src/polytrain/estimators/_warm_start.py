@@ -20,9 +20,13 @@ def last_choice(model: FittedModel, plan: Settings, chosen: Chosen, task: Task, 
     settings, calibrates = task.settings, task.calibrate
     if settings.joint and model.calibrated:  # the last fit has chosen to start with squares
         settings, calibrates = replace(settings, loss="squared", joint=False), True
+    changes = {"alpha": plan.alpha if settings.alpha == "auto" else settings.alpha}
     if settings.rank == "auto":
-        settings = replace(settings, rank=list(plan.ranks[1:-1]) or 1)
-    last = settings.settled(model.maps.dims, alpha=plan.alpha if settings.alpha == "auto" else settings.alpha)
+        last = settings.settled(model.maps.dims, rank=plan.ranks, **changes)
+        if plan.init != "linear" or plan.max_sweeps:  # the linear model may be chosen again
+            settings = replace(settings, rank=list(plan.ranks[1:-1]) or 1)
+    else:
+        last = settings.settled(model.maps.dims, **changes)
     # The trains of a classifier do not depend on how its scores were calibrated.
     factors = model.size / sizes if model.classes is None else sizes
     starts = [[train[0] * factor, *train[1:]] for train, factor in zip(model.cores, factors.tolist(), strict=True)]
