@@ -16,7 +16,7 @@ from polytrain.models import FittedModel
 from polytrain.rows import Rows
 from polytrain.rows.rows import Scored
 from polytrain.rows.summary import target_hashes
-from polytrain.uncertainty import LeftOutErrors, TrainUncertainty, Uncertainty, blocks_of_values, fit_noise, leverages
+from polytrain.uncertainty import LeftOutErrors, TrainUncertainty, Uncertainty, fit_noise, leverages_of_rows
 
 #: Moments of every core, for every train.
 Moments = Sequence[Sequence[CoreMoments]]
@@ -55,7 +55,7 @@ def fit_uncertainty(
         return replace(model, uncertainty=Uncertainty(tuple(trains), guaranteed=False))
     # Overflow makes the uncertainty infinite, which is right.
     with np.errstate(over="ignore", invalid="ignore"):
-        question = partial(_scores_and_leverages, model, moments, alpha)
+        question = partial(_values_and_leverages, model, moments, alpha)
         errors, heights, weights = _left_out(model, question, choice.held_out if apart is None else apart)
         if not len(weights) or not (np.isfinite(errors).all() and np.isfinite(heights).all()):
             return model
@@ -80,8 +80,7 @@ def _left_out(
     scores, heights = np.split(seen.scores, 2, axis=1)
     kept = np.ones(len(scores), dtype=bool)
     if is_held_out:
-        order = np.argsort(left_out.hashes, kind="stable")
-        known = left_out.hashes[order]
+        known, order = np.unique(left_out.hashes, return_index=True)
         place = np.minimum(np.searchsorted(known, seen.hashes), len(known) - 1)
         kept = known[place] == seen.hashes
         scores = left_out.scores[order[place]]
@@ -93,13 +92,7 @@ def _left_out(
     return errors[kept][first], heights[kept][first], weights
 
 
-def _scores_and_leverages(model: FittedModel, moments: Moments, alpha: float, X: NDArray) -> NDArray:
-    """Scores of every train for rows X (N, d), without shift and size, and then their leverages, (2 trains, N)."""
-    n_trains = model.n_trains
-    found = np.empty((2 * n_trains, len(X)))
-    if len(X):
-        found[:n_trains] = (model.scores(X) - model.shift[:, None]) / model.size[:, None]
-    for rows, values in blocks_of_values(model.maps, X):
-        for index, (cores, measured) in enumerate(zip(model.cores, moments, strict=True)):
-            found[n_trains + index, rows] = leverages(cores, measured, alpha, values)
-    return found
+def _values_and_leverages(model: FittedModel, moments: Moments, alpha: float, X: NDArray) -> NDArray:
+    """Values of every train for rows X (N, d), and then their leverages, (2 trains, N)."""
+    parts = [(cores, measured, alpha) for cores, measured in zip(model.cores, moments, strict=True)]
+    return np.vstack([model.values(X), leverages_of_rows(parts, model.maps, X)])
