@@ -275,8 +275,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         if isinstance(self.class_weight, Mapping):
             least = factors.min() * (summary.least_weight / summary.largest_weight)
             check_weight_range("class_weight times sample_weight", least, 1.0)
-        targets = [ClassTarget(code, factors) for code in decision.code(len(classes))]
-        guides = targets
+        targets = guides = [ClassTarget(code, factors) for code in decision.code(len(classes))]
         if not all(target.keeps_all for target in targets):
             guides = [ClassTarget(code, factors) for code in OneVsRest().code(len(classes))]
         ends = {"decision": decision, "classes": classes}
