@@ -39,7 +39,7 @@ _NO_ROWS = np.zeros(0)
 
 @dataclass
 class Stream:
-    """What `partial_fit` keeps of the past besides the model.
+    """The state of `partial_fit` besides the model.
 
     Attributes
     ----------
@@ -127,11 +127,11 @@ def go_on(
         if isinstance(own, ClassTarget) and plan.joint and len(targets) > 1:
             target = JointTarget(own, index, maps, list(trains))
             score = before[index] - logsumexp(np.delete(before, index, axis=0), axis=0)
-        known = target.problem(past)
+        memory = target.problem(past)
         # Targets that cost least at the scores of the past, for the rows of classes that the problem is about; where
         # there are none, the memory's own.
-        stand_ins = loss.stand_ins(score[own.wanted(past.y)[1] > 0]) or [(known.target, np.ones(known.n_rows))]
-        pieces = [known._replace(target=wanted, weights=known.weights * share) for wanted, share in stand_ins]
+        stand_ins = loss.stand_ins(score[own.wanted(past.y)[1] > 0]) or [(memory.target, np.ones(memory.n_rows))]
+        pieces = [memory._replace(target=wanted, weights=memory.weights * share) for wanted, share in stand_ins]
         problem = ProblemRows.join([target.problem(new), *pieces])
         used = np.flatnonzero(problem.weights > 0)
         if len(used):

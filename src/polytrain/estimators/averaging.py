@@ -207,7 +207,7 @@ def _merged(
     factors = [share * model.size / models[0].size for share, model in zip(shares.tolist(), models, strict=True)]
     trains, errors, added = [], [], []
     for index in range(models[0].n_trains):
-        parts = (TensorTrain(model.cores[index]) * one[index] for model, one in zip(models, factors, strict=True))
+        parts = (TensorTrain(model.cores[index]) * factor[index] for model, factor in zip(models, factors, strict=True))
         total = reduce(add, parts)
         rounded = total if exact else total.round(tolerance, max_rank)
         errors.append((total - rounded).norm() / (total.norm() or 1.0))
