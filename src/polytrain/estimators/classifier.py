@@ -118,7 +118,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     >>> bool(model.score(X, y) > 0.95)
     True
     >>> model.choice_.basis
-    'gauss'
+    'smooth'
 
     The polynomial classifier of the paper, with the logistic loss:
 
