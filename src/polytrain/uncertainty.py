@@ -6,9 +6,10 @@ rows that were not learned from, and conformal intervals hold a given share of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from polytrain.learning.kronecker import damped_spectrum
 from polytrain.learning.moments import CoreMoments
 from polytrain.maps import MapList
 
-__all__ = ["LeftOutErrors", "TrainUncertainty", "Uncertainty", "fit_noise", "leverages"]
+__all__ = ["LeftOutErrors", "TrainUncertainty", "Uncertainty", "fit_noise", "leverages", "leverages_of_rows"]
 
 _TINY = float(np.finfo(float).tiny)
 
@@ -169,12 +170,10 @@ class Uncertainty:
 
     def widths(self, cores: Sequence[Sequence[NDArray]], maps: MapList, X: NDArray) -> NDArray:
         """Return the root of 1 + leverage of rows X (N, d), (n_trains, N): deviations in units of that of the noise."""
-        found = np.empty((len(self.trains), len(X)))
+        parts = [(train, own.moments, own.alpha) for own, train in zip(self.trains, cores, strict=True)]
         with np.errstate(over="ignore", invalid="ignore"):  # far from all training rows it may be infinite
-            for rows, values in blocks_of_values(maps, X):
-                for index, (own, train) in enumerate(zip(self.trains, cores, strict=True)):
-                    found[index, rows] = 1.0 + own.reach * leverages(train, own.moments, own.alpha, values)
-        return np.sqrt(found)
+            reaches = np.array([[own.reach] for own in self.trains])
+            return np.sqrt(1.0 + reaches * leverages_of_rows(parts, maps, X))
 
     def widened(self, maps: MapList) -> Uncertainty:
         """The same for trains of all columns, of which ``maps`` leave some out: these change nothing."""
@@ -183,9 +182,13 @@ class Uncertainty:
         return replace(self, trains=tuple(trains))
 
 
-def blocks_of_values(maps: MapList, X: NDArray) -> Iterator[tuple[slice, list[NDArray]]]:
-    """Yield blocks of rows with the functions (n_k, N) of all columns in float64."""
+def leverages_of_rows(parts: Sequence[tuple[Any, Any, float]], maps: MapList, X: NDArray) -> NDArray:
+    """Return the leverages of raw rows X (N, d), (n_trains, N), given cores, moments and alpha of every train."""
+    found = np.empty((len(parts), len(X)))
     for start in range(0, len(X), _BLOCK_ROWS):
-        rows = slice(start, min(start + _BLOCK_ROWS, len(X)))
+        rows = slice(start, start + _BLOCK_ROWS)
         columns = maps.place(X[rows].astype(np.float64, copy=False))
-        yield rows, [feature_map.values(column) for feature_map, column in zip(maps, columns, strict=True)]
+        values = [feature_map.values(column) for feature_map, column in zip(maps, columns, strict=True)]
+        for index, part in enumerate(parts):
+            found[index, rows] = leverages(*part, values)
+    return found

@@ -217,7 +217,7 @@ def test_it_says_what_was_cut_off(caplog):
 def test_other_maps_are_refused_with_a_remedy():
     X, y = load_iris(return_X_y=True)
     models = [power_classifier(rank=2, max_sweeps=1, random_state=0).fit(X[k::2], y[k::2]) for k in (0, 1)]
-    with pytest.raises(ValueError, match=r"different maps, the first of them of feature \d.*warm_start=True"):
+    with pytest.raises(ValueError, match=r"differ in their map of feature \d: .*warm_start=True"):
         average(models)
     default = TensorTrainClassifier(random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="differ in their loss"):
@@ -246,7 +246,7 @@ def test_models_of_other_kinds_are_refused(mixed):
     parts = [
         TensorTrainRegressor(random_state=0).fit(frame[rows], target[rows]) for rows in (slice(160), slice(160, 240))
     ]
-    with pytest.raises(ValueError, match=r"other levels or types of columns.*warm_start=True"):
+    with pytest.raises(ValueError, match=r"differ in their levels or types of columns.*warm_start=True"):
         average(parts)
 
 
@@ -261,7 +261,7 @@ def test_arguments_are_checked():
     with pytest.raises(ValueError, match=r"weights must be .* numbers, one per model"):
         average(models, [1.0] * (len(models) + 1))
     for bad in (-1.0, np.nan, 0.0):
-        with pytest.raises(ValueError, match="weights must be finite, not negative, and not all zero"):
+        with pytest.raises(ValueError, match=r"weights must be .* finite, not negative, and not all zero"):
             average(models, [bad] * len(models))
     with pytest.raises(ValueError, match="tolerance must be"):
         average(models, tolerance=-1.0)

@@ -141,8 +141,8 @@ def test_bad_weights(model, weights, message):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("rank", [2], "rank has 1 entries but 3 features have 2 bonds; give one for each"),
-        ("rank", (2, 2, 2), "rank has 3 entries but 3 features have 2 bonds"),
+        ("rank", [2], "rank has 1 entries, but X has 2 bonds between features; give one each"),
+        ("rank", (2, 2, 2), "rank has 3 entries, but X has 2 bonds between features"),
         ("rank", [2, 0], r"rank\[1\] must be a positive integer, got 0"),
         ("rank", [2.0, 2], r"rank\[0\] must be a positive integer, got 2.0"),
         ("degree", [2, 2], "degree has 2 entries, but X has 3 features; give one each"),

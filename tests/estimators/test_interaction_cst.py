@@ -261,10 +261,10 @@ def test_boosting_takes_the_same_groups(groups):
         ("pairs", "must not be 'pairs'. Give None, 'no_interactions', 'pairwise', or a list of groups"),
         (3, "must not be 3. Give"),
         ({"a": [0]}, "must not be {'a': .*Give"),
-        ([], "has no groups. Give"),
+        ([], r"must not be \[\]. Give"),
         ([0, 1], r"\[0\] is 0, which is not a group of columns"),
         (["ab"], r"\[0\] is 'ab', which is not a group of columns"),
-        ([[0], []], r"\[1\] is empty. Name at least one column"),
+        ([[0], []], r"\[1\] is \[\], which is not a group of columns. Give .* one or more numbers or names"),
         ([[0, 5]], r"\[0\] has the column number 5, but X has 5 columns. Give numbers from 0 to 4"),
         ([[-1]], r"\[0\] has the column number -1"),
         ([[0.5]], r"\[0\] has the entry 0.5, which is not a column"),
@@ -288,8 +288,8 @@ def test_an_unknown_name_is_refused():
 
 def test_too_many_groups_are_refused():
     with pytest.raises(ValueError, match=r"'pairwise' makes 4950 groups of 100 columns.*Name fewer groups"):
-        allowed_groups("pairwise", 100)
-    assert len(allowed_groups("no_interactions", 5000)) == 5000
+        allowed_groups("pairwise", 100, None, range(100))
+    assert len(allowed_groups("no_interactions", 5000, None, range(5000))) == 5000
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ def test_a_fraction_must_leave_rows(fraction, use):
 
 def test_a_loss_without_noise_refuses(model, monkeypatch):
     monkeypatch.setattr("polytrain.learning.losses.SquaredLoss.has_noise", False)
-    with pytest.raises(ValueError, match="loss='squared' gives no standard deviations"):
+    with pytest.raises(ValueError, match="loss='squared' gives no standard deviations or intervals"):
         model.predict(np.zeros((1, 3)), return_std=True)
     fitted = _fit(*_rows(30))
     assert fitted.model_.uncertainty is None

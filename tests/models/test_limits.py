@@ -13,7 +13,7 @@ from hostile import ModelParts
 import polytrain
 from polytrain import ModelFileError, TensorTrain, TensorTrainRegressor
 from polytrain.decisions import OneVsOne
-from polytrain.estimators._probabilities import class_weights
+from polytrain.estimators.classifier import _class_weights
 from polytrain.maps import InterpolatedMap, MapList, PolynomialMap
 from polytrain.models.fitted_state import overflows
 from polytrain.tables.cells import RowReader
@@ -94,7 +94,7 @@ def test_losses_of_huge_targets_are_finite():
 def test_class_weights_of_many_classes(comparisons):
     labels = [f"{k:04}" for k in range(2000)]
     classes = np.array([CountedText(label) for label in labels], dtype=object)
-    assert (class_weights(dict.fromkeys(labels, 2.0), classes, np.ones(2000)) == 1.0).all()
+    assert (_class_weights(dict.fromkeys(labels, 2.0), classes, np.ones(2000)) == 1.0).all()
     assert comparisons() < 20_000
 
 

@@ -19,13 +19,12 @@ from polytrain.columns.column_list import column_number
 from polytrain.learning.core_solvers import SOLVERS
 from polytrain.maps import basis_names
 from polytrain.rows import Rows
-from polytrain.rows.checking import check_bytes
 from polytrain.tensor import TensorTrain
 from polytrain.texts import shown
 
 _REMEDY = (
-    "Give None, 'no_interactions', 'pairwise', or a list of groups, each a list, tuple or set of numbers or names of "
-    "columns."
+    "Give None, 'no_interactions', 'pairwise', or a list of groups, each a list, tuple or set of one or more numbers "
+    "or names of columns."
 )
 # Every group is learned in turn, in several rounds.
 _MOST_GROUPS = 1000
@@ -87,7 +86,7 @@ class SharedParameters:
         Hold ``validation_fraction`` of the rows out, stop once sweeps no longer lower their loss, and keep the train
         with the lowest. ``max_sweeps="auto"`` is 20 then.
     validation_fraction : float, default=0.1
-        Part of the rows that are held out, one at least; equal rows stay together.
+        Part of the rows that is held out, at least one; equal rows stay together.
     n_iter_no_change : int, default=2
         How many sweeps must pass without a lower loss of the validation rows.
     max_memory : int or str, default=None
@@ -121,12 +120,12 @@ class SharedParameters:
         One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds, and
         validation_loss where there are validation rows. Losses are means over the train's ``n_rows`` rows.
     n_iter_ : int
-        Sweeps of the train that took most.
+        Number of sweeps of the train that needed the most.
     stop_reason_ : str
         "tolerance" if all trains met ``tol``, "validation" if rows that were held out said so, else "max_sweeps",
         "stopped" if a callback did, or "rounding" if a sweep had to be undone.
     n_parameters_ : int
-        Stored coefficients.
+        Number of stored coefficients.
     stream_ : Stream
         What `partial_fit` knows of the past besides the model: how much it weighs, and a memory of some rows.
     maps_ : MapList
@@ -150,19 +149,15 @@ class SharedParameters:
 
     def _store(self, variables: dict[str, Any]) -> None:
         """Store the parameters of a constructor, given its local variables."""
-        for name, value in variables.items():
-            if name != "self":
-                setattr(self, name, value)
+        vars(self).update({name: value for name, value in variables.items() if name != "self"})
 
 
 def _number(value: Any) -> float:
     """Return the value as a float: NaN if it is not a number, infinity if it is too large for a float."""
-    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
-        return float("nan")
     try:
-        return float(value)
+        return float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
     except OverflowError:
-        return float("inf")
+        return np.inf
 
 
 def _is_integer(value: Any) -> bool:
@@ -176,8 +171,6 @@ def _require(is_valid: Any, name: str, value: Any, wanted: str) -> None:
 
 def check_count(name: str, value: Any, least: int, also: str = "") -> int:
     """Return ``value`` as an int of at least ``least``; ``also`` names other accepted values."""
-    if type(value) is int and value >= least:  # nearly always: the checks below take a while for a million columns
-        return value
     kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
     _require(_is_integer(value) and value >= least, name, value, also + kind)
     return int(value)
@@ -211,12 +204,14 @@ def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-def _per_feature(name: str, given: Any, n_features: int, check: Callable[[str, Any], Any]) -> list[Any]:
-    """Return one checked entry per feature, given a sequence or a single value for all."""
+def _per_feature(
+    name: str, given: Any, count: int, check: Callable[[str, Any], Any], things: str = "features"
+) -> list[Any]:
+    """Return one checked entry per feature, or other things of X, given a sequence or a single value for all."""
     if not is_sequence(given):
-        return [check(name, given)] * n_features
-    if len(given) != n_features:
-        raise ValueError(f"{name} has {len(given)} entries, but X has {n_features} features; give one each.")
+        return [check(name, given)] * count
+    if len(given) != count:
+        raise ValueError(f"{name} has {len(given)} entries, but X has {count} {things}; give one each.")
     return [check(f"{name}[{k}]", entry) for k, entry in enumerate(given)]
 
 
@@ -225,13 +220,14 @@ def _check_relevance(relevance: Any, n_features: int) -> Any:
     if relevance is None or _is_auto(relevance):
         return relevance
     _require(is_sequence(relevance), "relevance", relevance, "'auto', None or one number per feature")
-    check = partial(check_between, low=0.0, high=1e6, also="0 or ")
-    factors = tuple(
-        _per_feature("relevance", relevance, n_features, lambda name, v: 0.0 if _number(v) == 0 else check(name, v))
-    )
+    factors = tuple(_per_feature("relevance", relevance, n_features, _check_factor))
     if not any(factors):
         raise ValueError("relevance must have a factor above 0: without any column there is nothing to learn from.")
     return factors
+
+
+def _check_factor(name: str, value: Any) -> float:
+    return 0.0 if _number(value) == 0 else check_between(name, value, 0.0, 1e6, "0 or ")
 
 
 def _check_ranks(rank: Any, n_features: int) -> Any:
@@ -240,16 +236,12 @@ def _check_ranks(rank: Any, n_features: int) -> Any:
         return rank
     if not is_sequence(rank):
         return check_count("rank", rank, 1, "'auto', a list with one rank per bond, or ")
-    if len(rank) != n_features - 1:
-        raise ValueError(
-            f"rank has {len(rank)} entries but {n_features} features have {n_features - 1} bonds; give one for each."
-        )
-    return [check_count(f"rank[{k}]", value, 1) for k, value in enumerate(rank)]
+    return _per_feature("rank", rank, n_features - 1, partial(check_count, least=1), "bonds between features")
 
 
 def make_settings(estimator: Any, rows: Rows, loss: str, stops_early: bool, joint: bool) -> Settings:
     """Check the parameters that depend on the rows, and return them as settings."""
-    n_features, columns, sources = rows.summary.n_features, rows.columns_of_any_type, None
+    n_features, columns = rows.summary.n_features, rows.columns_of_any_type
     degree, basis, init = estimator.degree, estimator.basis, estimator.init
     alpha, bandwidth, sweeps = estimator.alpha, estimator.bandwidth, estimator.max_sweeps
     also = "" if is_sequence(degree) else "a list with one degree per feature, or "
@@ -260,16 +252,15 @@ def make_settings(estimator: Any, rows: Rows, loss: str, stops_early: bool, join
     bases = _per_feature("basis", basis, n_features, partial(check_choice, choices=["auto", *basis_names()]))
     if rows.is_category is not None and not is_sequence(basis):  # categories have a basis of their own
         bases = ["category" if known else basis for basis, known in zip(bases, rows.is_category, strict=True)]
-    check_bytes("max_memory", estimator.max_memory)
     for name, choices in (("scale", ["minmax", None]), ("solver", SOLVERS)):
         check_choice(name, getattr(estimator, name), choices)
     is_known = init in INITS if isinstance(init, str) else isinstance(init, TensorTrain)
     if is_sequence(init) and len(init):
         is_known = all(isinstance(train, TensorTrain) or (is_sequence(train) and len(train)) for train in init)
     _require(is_known, "init", init, f"one of {list(INITS)}, a TensorTrain or a list of them")
-    patience, n_columns = check_count("n_iter_no_change", estimator.n_iter_no_change, 1), n_features
-    if columns is not None:
-        n_columns, sources = columns.n_columns, columns.sources.tolist()
+    patience = check_count("n_iter_no_change", estimator.n_iter_no_change, 1)
+    sources = range(n_features) if columns is None else columns.sources.tolist()
+    n_columns = n_features if columns is None else columns.n_columns
     groups = allowed_groups(estimator.interaction_cst, n_columns, rows.column_names, sources)
     settings = Settings(
         bases=bases,
@@ -335,7 +326,7 @@ def check_parameters(estimator: Any) -> None:
 
 
 def allowed_groups(
-    interaction_cst: Any, n_columns: int, names: Sequence[str] | None = None, sources: Sequence[int] | None = None
+    interaction_cst: Any, n_columns: int, names: Sequence[str] | None, sources: Sequence[int]
 ) -> tuple[tuple[int, ...], ...] | None:
     """Return the groups of features that may interact; None if all may.
 
@@ -350,7 +341,7 @@ def allowed_groups(
         return None
     _check_number(interaction_cst, sum(len(group) > 1 for group in groups), n_columns)
     features: dict[int, list[int]] = {}
-    for feature, column in enumerate(range(n_columns) if sources is None else sources):
+    for feature, column in enumerate(sources):
         features.setdefault(column, []).append(feature)
     return tuple(tuple(feature for column in sorted(group) for feature in features[column]) for group in groups)
 
@@ -369,23 +360,20 @@ def _column_groups(interaction_cst: Any, n_columns: int, names: Sequence[str] | 
     if isinstance(interaction_cst, str) and interaction_cst == "pairwise":
         _check_number(interaction_cst, n_columns * (n_columns - 1) // 2, n_columns)
         return [set(pair) for pair in combinations(range(n_columns), min(2, n_columns))]
-    if not _is_collection(interaction_cst):
+    if not _is_group(interaction_cst):
         raise ValueError(f"interaction_cst must not be {shown(interaction_cst)}. {_REMEDY}")
-    if not len(interaction_cst):
-        raise ValueError(f"interaction_cst has no groups. {_REMEDY}")
     groups = []
     for number, group in enumerate(interaction_cst):
         where = f"interaction_cst[{number}]"
-        if not _is_collection(group):
+        if not _is_group(group):
             raise ValueError(f"{where} is {shown(group)}, which is not a group of columns. {_REMEDY}")
-        if not len(group):
-            raise ValueError(f"{where} is empty. Name at least one column, or leave the group out.")
         groups.append({column_number(where, entry, names, n_columns) for entry in group})
     return groups
 
 
-def _is_collection(value: Any) -> bool:
-    return isinstance(value, Collection) and not isinstance(value, str | bytes | dict) and getattr(value, "ndim", 1) > 0
+def _is_group(value: Any) -> bool:
+    is_collection = isinstance(value, Collection) and not isinstance(value, str | bytes | dict)
+    return is_collection and getattr(value, "ndim", 1) > 0 and len(value) > 0
 
 
 def _check_no_conflict(settings: Settings, estimator: Any) -> None:

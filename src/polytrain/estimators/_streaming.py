@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from polytrain.learning.distinct import row_keys
-from polytrain.learning.losses import Loss, get_loss
+from polytrain.learning.losses import get_loss
 from polytrain.learning.problem import ProblemRows
 from polytrain.learning.settings import Settings, Start
 from polytrain.learning.targets import ClassTarget, JointTarget, PlacedBlock, Target
@@ -39,7 +39,7 @@ _NO_ROWS = np.zeros(0)
 
 @dataclass
 class Stream:
-    """What `partial_fit` keeps of the past besides the model.
+    """The state of `partial_fit` besides the model.
 
     Attributes
     ----------
@@ -118,19 +118,25 @@ def go_on(
     n_new = float(new.weights.sum())
     alpha = plan.alpha * n_new / (n_new + stream.seen)
     own_plan = replace(plan, alpha=alpha, init="given", max_sweeps=_SWEEPS, patience=0, tol=0.0)
-    is_joint = plan.joint and len(targets) > 1
     trains: list[Sequence[NDArray]] = list(model.cores)
     before = model.values(stream.X)
     results = []
     for index, (own, seed) in enumerate(zip(targets, seeds, strict=True)):
         target: Target | JointTarget = own
         score = before[index] + own.offset
-        if isinstance(own, ClassTarget) and is_joint:
+        if isinstance(own, ClassTarget) and plan.joint and len(targets) > 1:
             target = JointTarget(own, index, maps, list(trains))
             score = before[index] - logsumexp(np.delete(before, index, axis=0), axis=0)
-        problem = _joined(target.problem(new), _of_past(loss, target, own.wanted(past.y)[1] > 0, past, score))
-        if len(problem.weights):
-            result = learn_train(own_plan, maps, problem.normalised(), Start(seed, trains[index]))
+        memory = target.problem(past)
+        # Targets that cost least at the scores of the past, for the rows of classes that the problem is about; where
+        # there are none, the memory's own.
+        stand_ins = loss.stand_ins(score[own.wanted(past.y)[1] > 0]) or [(memory.target, np.ones(memory.n_rows))]
+        pieces = [memory._replace(target=wanted, weights=memory.weights * share) for wanted, share in stand_ins]
+        problem = ProblemRows.join([target.problem(new), *pieces])
+        used = np.flatnonzero(problem.weights > 0)
+        if len(used):
+            problem = problem.take(used, problem.weights[used]).normalised()
+            result = learn_train(own_plan, maps, problem, Start(seed, trains[index]))
         else:  # no row has either of two classes
             result = TrainResult(tuple(trains[index]), [], "max_sweeps")
         trains[index] = result.cores
@@ -141,22 +147,3 @@ def go_on(
 def _placed(model: FittedModel, X: NDArray, y: NDArray, weights: NDArray) -> PlacedBlock:
     columns = model.maps.place(X)
     return PlacedBlock(columns, y, weights, row_keys(columns))
-
-
-def _of_past(loss: Loss, target: Target | JointTarget, used: NDArray, past: PlacedBlock, score: NDArray) -> ProblemRows:
-    """Rows that cost least at the scores of the past, or the rows of the memory with their own targets.
-
-    A problem leaves out rows of classes that it is not about; ``used`` are the others.
-    """
-    rows = target.problem(past)
-    stand_ins = loss.stand_ins(score[used])
-    if stand_ins is None:
-        return rows
-    pieces = [rows._replace(target=wanted, weights=rows.weights * share) for wanted, share in stand_ins]
-    return pieces[0] if len(pieces) == 1 else _joined(*pieces)
-
-
-def _joined(*pieces: ProblemRows) -> ProblemRows:
-    rows = ProblemRows.join(pieces)
-    used = rows.weights > 0
-    return rows if used.all() else rows.take(np.flatnonzero(used), rows.weights[used])

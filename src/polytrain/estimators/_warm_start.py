@@ -16,7 +16,9 @@ def last_choice(model: FittedModel, plan: Settings, chosen: Chosen, task: Task, 
     Where scores become log-odds, alpha and scores of left-out rows are from a choice in these maps that knows nothing
     of the last cores: these may have learned from the very rows.
     """
-    _check_unchanged(model, task)
+    change = _change(model, task)
+    if change is not None:
+        raise ValueError(f"warm_start=True, but {change}, or set warm_start=False.")
     settings, calibrates = task.settings, task.calibrate
     if settings.joint and model.calibrated:  # the last fit has chosen to start with squares
         settings, calibrates = replace(settings, loss="squared", joint=False), True
@@ -38,25 +40,21 @@ def last_choice(model: FittedModel, plan: Settings, chosen: Chosen, task: Task, 
     return replace(anew, plan=replace(last, alpha=now.alpha, loss=now.loss, joint=now.joint), **known)
 
 
-def _check_unchanged(model: FittedModel, task: Task) -> None:
-    """Refuse rows and parameters that ask for other maps or trains than those of the last fit."""
+def _change(model: FittedModel, task: Task) -> str | None:
+    """Return how rows and parameters ask for other maps or trains than those of the last fit, and a remedy."""
     settings, n_features, n_trains = task.settings, len(task.settings.bases), len(task.targets)
-    change = None
     if task.rows.columns_of_any_type != model.columns:
-        change = "the columns of these rows have other types or levels than those of the last fit. Keep them"
-    elif model.n_features != n_features:
-        change = f"the last fit has {model.n_features} features and this one {n_features}. Keep them"
-    elif model.n_trains != n_trains:
-        change = f"the last fit has {model.n_trains} trains and this one needs {n_trains}. Keep the number of outputs"
-    else:
-        for k, (m, basis, degree) in enumerate(zip(model.maps, settings.bases, settings.degrees, strict=True)):
-            is_same = m.needs_values or (m.n == degree + 1 and (m.range is None) == (settings.scale is None))
-            if basis not in ("auto", m.basis) or not is_same:
-                change = (
-                    f"the last fit has {m.n} functions of the basis {m.basis!r} and the range {m.range} for feature "
-                    f"{k}, and this one asks for basis={basis!r}, degree={degree} and scale={settings.scale!r}. Keep "
-                    "these parameters"
-                )
-                break
-    if change is not None:
-        raise ValueError(f"warm_start=True, but {change}, or set warm_start=False.")
+        return "the columns of these rows have other types or levels than those of the last fit. Keep them"
+    if model.n_features != n_features:
+        return f"the last fit has {model.n_features} features and this one {n_features}. Keep them"
+    if model.n_trains != n_trains:
+        return f"the last fit has {model.n_trains} trains and this one needs {n_trains}. Keep the number of outputs"
+    for k, (m, basis, degree) in enumerate(zip(model.maps, settings.bases, settings.degrees, strict=True)):
+        is_same = m.needs_values or (m.n == degree + 1 and (m.range is None) == (settings.scale is None))
+        if basis not in ("auto", m.basis) or not is_same:
+            return (
+                f"the last fit has {m.n} functions of the basis {m.basis!r} and the range {m.range} for feature {k}, "
+                f"and this one asks for basis={basis!r}, degree={degree} and scale={settings.scale!r}. Keep these "
+                "parameters"
+            )
+    return None

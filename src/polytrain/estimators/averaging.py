@@ -12,21 +12,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from polytrain.estimators._parameters import check_count, check_nonnegative
+from polytrain.estimators._parameters import check_nonnegative
 from polytrain.estimators._streaming import Stream
 from polytrain.learning.losses import get_loss
 from polytrain.models import FittedModel, fitted_model
 from polytrain.progress import show
 from polytrain.tensor import TensorTrain
-from polytrain.texts import short_list
+from polytrain.texts import shown
 
 __all__ = ["Merge", "average"]
 
 # Smaller relative errors of coefficients are rounding errors.
 _ROUNDING = 1e-12
-_SAME_MAPS = (
-    "Trains can be added only if they are about the same functions of the same columns: fit one model, and the others "
-    "as copies of it, copy.deepcopy(model).set_params(warm_start=True).fit(X, y)"
+_REMEDY = (
+    "Only trains of one kind, about the same functions of the same columns, can be added: fit one model, and the "
+    "others as copies of it, copy.deepcopy(model).set_params(warm_start=True).fit(X, y)."
 )
 
 
@@ -133,10 +133,9 @@ def average(
     fitted = [fitted_model(model, "an average") for model in models]
     _check_alike(models, fitted)
     tolerance = check_nonnegative("tolerance", tolerance)
-    largest = None if max_rank is None else check_count("max_rank", max_rank, 1)
     # Rounding would let columns interact that must not.
     is_constrained = any(model.interaction_cst is not None for model in models)
-    averaged, merge = _merged(fitted, _shares(weights, len(fitted)), tolerance, largest, is_constrained)
+    averaged, merge = _merged(fitted, _shares(weights, len(fitted)), tolerance, max_rank, is_constrained)
     if int(verbose):
         show(f"merged: {merge}")
     first, weight = models[0], float(sum(model.stream_.seen for model in models))
@@ -155,18 +154,19 @@ def average(
 def _shares(weights: ArrayLike | None, n_models: int) -> NDArray:
     """Return weights that sum to 1, (n_models,)."""
     given = np.ones(n_models) if weights is None else np.asarray(weights, dtype=np.float64)
-    if given.shape != (n_models,):
-        raise ValueError(f"weights must be {n_models} numbers, one per model, got shape {given.shape}.")
-    if not (np.isfinite(given).all() and (given >= 0).all() and given.any()):
-        raise ValueError(f"weights must be finite, not negative, and not all zero, got {short_list(given)}.")
+    if given.shape != (n_models,) or not (np.isfinite(given).all() and (given >= 0).all() and given.any()):
+        raise ValueError(
+            f"weights must be {n_models} numbers, one per model: finite, not negative, and not all zero, got "
+            f"{shown(weights)}."
+        )
     given = given / given.max()  # sums of huge weights must not overflow
     return given / given.sum()
 
 
-def _facts(model: Any, fitted: FittedModel) -> dict[str, Any]:
-    """Facts that averaged models must have in common, so that their scores mean the same."""
+def _facts(model: Any, fitted: FittedModel) -> list[tuple[str, Any]]:
+    """Facts that averaged models must share, so that their scores mean the same and their trains can be added."""
     classes, decision = fitted.classes, fitted.decision
-    return {
+    facts = {
         "kind": "regressor" if classes is None else "classifier",
         "loss": None if fitted.calibrated else _loss_name(fitted.loss),  # log-odds, whatever they were learned with
         "calibration": fitted.calibrated,
@@ -175,29 +175,22 @@ def _facts(model: Any, fitted: FittedModel) -> dict[str, Any]:
         "decision": None if decision is None else decision.name,
         "number of columns": fitted.n_columns,
         "names of columns": list(getattr(model, "feature_names_in_", ())) or None,
+        "levels or types of columns": fitted.columns,
     }
+    names = fitted.feature_names or range(fitted.n_features)
+    return [*facts.items(), *zip([f"map of feature {name!r}" for name in names], fitted.maps, strict=True)]
 
 
 def _check_alike(models: Sequence[Any], fitted: Sequence[FittedModel]) -> None:
     """Refuse models whose scores do not mean the same, or whose trains are about different functions."""
-    wanted = _facts(models[0], fitted[0])
     for index in range(1, len(fitted)):
-        for what, value in _facts(models[index], fitted[index]).items():
-            if value != wanted[what]:
+        pairs = zip(_facts(models[0], fitted[0]), _facts(models[index], fitted[index]), strict=True)
+        for (what, wanted), (_, value) in pairs:
+            if value != wanted:
                 raise ValueError(
-                    f"models[0] and models[{index}] differ in their {what}: {wanted[what]!r:.200} and {value!r:.200}. "
-                    "Average models of one kind only."
+                    f"models[0] and models[{index}] differ in their {what}: {wanted!r:.200} and {value!r:.200}. "
+                    f"{_REMEDY}"
                 )
-        if fitted[index].columns != fitted[0].columns:
-            raise ValueError(f"models[0] and models[{index}] have read other levels or types of columns. {_SAME_MAPS}.")
-        if fitted[index].maps != fitted[0].maps:
-            pairs = enumerate(zip(fitted[0].maps, fitted[index].maps, strict=True))
-            k, (one, other) = next((k, pair) for k, pair in pairs if pair[0] != pair[1])
-            names = fitted[0].feature_names
-            raise ValueError(
-                f"models[0] and models[{index}] have different maps, the first of them of feature "
-                f"{k if names is None else repr(names[k])}: {one!r} and {other!r}. {_SAME_MAPS}."
-            )
 
 
 def _loss_name(spec: str) -> tuple[Any, ...]:
@@ -214,11 +207,10 @@ def _merged(
     factors = [share * model.size / models[0].size for share, model in zip(shares.tolist(), models, strict=True)]
     trains, errors, added = [], [], []
     for index in range(models[0].n_trains):
-        parts = (TensorTrain(model.cores[index]) * one[index] for model, one in zip(models, factors, strict=True))
+        parts = (TensorTrain(model.cores[index]) * factor[index] for model, factor in zip(models, factors, strict=True))
         total = reduce(add, parts)
         rounded = total if exact else total.round(tolerance, max_rank)
-        norm = total.norm()
-        errors.append((total - rounded).norm() / norm if norm else 0.0)
+        errors.append((total - rounded).norm() / (total.norm() or 1.0))
         added.append(total.ranks)
         trains.append(rounded)
     shift = shares @ np.array([model.shift for model in models])

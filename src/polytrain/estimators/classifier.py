@@ -17,8 +17,7 @@ from polytrain.decisions import Decision, OneVsRest, Softmax, decision_names, ge
 from polytrain.estimators._base import TrainModel, learns_in_blocks
 from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
-from polytrain.estimators._parameters import check_choice
-from polytrain.estimators._probabilities import class_weights
+from polytrain.estimators._parameters import check_between, check_choice
 from polytrain.learning.losses import get_loss, loss_names
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
@@ -43,6 +42,25 @@ def _has_log_odds(model: Any) -> bool:
             "the model in sklearn.calibration.CalibratedClassifierCV."
         )
     return True
+
+
+def _class_weights(given: Any, classes: NDArray, totals: NDArray) -> NDArray:
+    """Return the weight of every class, (m,), given the total weight of its rows."""
+    if given is None:
+        return np.ones(len(classes))
+    if isinstance(given, str) and given == "balanced":
+        return totals.sum() / (len(classes) * totals)
+    if not isinstance(given, Mapping):
+        raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {given!r:.60}.")
+    known = dict.fromkeys(classes.tolist())
+    missing = [label for label in given if label not in known]
+    if missing:
+        raise ValueError(f"class_weight names classes that y lacks: {short_list(missing)}; y has {short_list(known)}.")
+    for label, weight in given.items():
+        check_between(f"class_weight[{label!r}]", weight, 0.0, np.inf)
+    weights = np.array([float(given.get(label, 1.0)) for label in known])
+    check_weight_range("class_weight", weights.min(), weights.max())
+    return weights / weights.max()  # only ratios matter, and sums of huge weights must not overflow
 
 
 class TensorTrainClassifier(ClassifierMixin, TrainModel):
@@ -100,7 +118,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     >>> bool(model.score(X, y) > 0.95)
     True
     >>> model.choice_.basis
-    'gauss'
+    'smooth'
 
     The polynomial classifier of the paper, with the logistic loss:
 
@@ -236,7 +254,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
 
     def _block_targets(self) -> Sequence[ClassTarget]:
         n_classes = len(self.classes_)
-        factors = class_weights(self.class_weight, self.classes_, np.ones(n_classes))
+        factors = _class_weights(self.class_weight, self.classes_, np.ones(n_classes))
         return [ClassTarget(code, factors) for code in self.decision_.code(n_classes)]
 
     @property
@@ -253,12 +271,11 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """Reduce the classes to binary problems."""
         summary, classes = rows.summary, rows.summary.labels
         decision = self._check_decision(classes)
-        factors = class_weights(self.class_weight, classes, summary.label_weights)
+        factors = _class_weights(self.class_weight, classes, summary.label_weights)
         if isinstance(self.class_weight, Mapping):
             least = factors.min() * (summary.least_weight / summary.largest_weight)
             check_weight_range("class_weight times sample_weight", least, 1.0)
-        targets = [ClassTarget(code, factors) for code in decision.code(len(classes))]
-        guides = targets
+        targets = guides = [ClassTarget(code, factors) for code in decision.code(len(classes))]
         if not all(target.keeps_all for target in targets):
             guides = [ClassTarget(code, factors) for code in OneVsRest().code(len(classes))]
         ends = {"decision": decision, "classes": classes}

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from polytrain.checks import check_weights
 from polytrain.estimators._base import TrainModel, learns_in_blocks
@@ -22,7 +21,7 @@ from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_between, check_choice
 from polytrain.learning.losses import Loss, get_loss, loss_names, spread
 from polytrain.maps import MapList
-from polytrain.models import FittedModel, prediction_limits
+from polytrain.models import FittedModel, fitted_model, prediction_limits
 from polytrain.rows import NumberTarget, Rows, is_dask
 from polytrain.rows.checking import check_offset, to_rates
 from polytrain.tensor import TensorTrain
@@ -55,7 +54,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     quantile : float, default=0.5
         Which quantile is predicted, for ``loss="quantile"``: 0.9 is exceeded by one target in ten.
     epsilon : float, default=1.35
-        For ``loss="huber"``: errors larger than so many standard deviations count by their size instead of its square.
+        For ``loss="huber"``: errors above this many standard deviations count by their size instead of its square.
     calibration_fraction : float, default=None
         Part of the rows, such as 0.2, that is not learned from but kept for `predict_interval`, which then has a
         guarantee; equal rows stay together. None keeps no rows: intervals come from rows that were left out while the
@@ -255,9 +254,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         ends: dict[str, Any] = {"one_output": target.one_output}
         if self.clip:
             ends["limits"] = prediction_limits(target.low, target.high)
-        mean, spread = target.mean, target.spread
-        if kind.needs_values:
-            mean, spread = self._middle(rows, kind)
+        mean, spread = self._middle(rows, kind) if kind.needs_values else (target.mean, target.spread)
         scales = zip(largest.tolist(), mean.tolist(), spread.tolist(), strict=True)
         targets = [NumberTarget(output, *scale) for output, scale in enumerate(scales)]
         if kind.degree:
@@ -278,8 +275,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         sketch, most = rows.sketch, rows.summary.target.spread  # type: ignore[union-attr]
         values = sketch.sums / sketch.weights[:, None]
         mean = np.array([kind.start(column, sketch.weights) for column in values.T])
-        found = [spread(column - centre, sketch.weights) for column, centre in zip(values.T, mean, strict=True)]
-        return mean, np.where(np.array(found) > _LEAST_SPREAD * most, found, most)
+        spreads = [spread(column - centre, sketch.weights) for column, centre in zip(values.T, mean, strict=True)]
+        return mean, np.where(np.array(spreads) > _LEAST_SPREAD * most, spreads, most)
 
     def predict(
         self, X: ArrayLike, return_std: bool = False, offset: ArrayLike | None = None
@@ -320,10 +317,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             known = None if is_dask(predicted) else len(predicted)
             factors = np.exp(check_offset(offset, get_loss(self.model_.loss), known))
             predicted = predicted * (factors if predicted.ndim == 1 else factors[:, None])
-        if not return_std:
-            return predicted
-        self._check_noise("standard deviations")
-        return predicted, self._ask(FittedModel.deviations, X)
+        return (predicted, self._ask(FittedModel.deviations, X)) if return_std else predicted
 
     def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> NDArray:
         """Return an interval around every prediction that holds the target with a given probability.
@@ -365,18 +359,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         True
         """
         level = check_between("coverage", coverage, 0.0, 1.0)
-        check_is_fitted(self, "model_")
-        self._check_noise("intervals")
         return self._ask(partial(FittedModel.intervals, coverage=level), X)
-
-    def _check_noise(self, what: str) -> None:
-        """Refuse losses that have no standard deviations."""
-        loss = get_loss(self.model_.loss)
-        if not loss.has_noise:
-            raise ValueError(
-                f"loss={loss.name!r} gives no {what}: errors differ in kind. Use loss='squared', or one model with "
-                "loss='quantile' for each end of an interval."
-            )
 
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
@@ -400,8 +383,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             1 for perfect predictions, 0 for the mean of the targets: R^2, or D^2 as scikit-learn's generalised linear
             models have it.
         """
-        check_is_fitted(self, "model_")
-        loss = get_loss(self.model_.loss)
+        loss = get_loss(fitted_model(self).loss)
         y, sample_weight = self._with_offset(X, y, sample_weight, offset, loss.spec)
         if loss.link != "log":
             return super().score(X, y, sample_weight)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -62,11 +62,12 @@ def save(estimator: Any, path: str | os.PathLike[str], *, table: dict[str, Any] 
             f"{type(estimator).__qualname__} is none of {list(_ESTIMATORS)}; a model file cannot hold it. Use pickle."
         )
     tensors: dict[str, NDArray] = {}
-    parameters = {
-        name: _describe_parameter(name, value, tensors)
-        for name, value in estimator.get_params(deep=False).items()
-        if _is_stored(name, value)
-    }
+    parameters = {}
+    for name, value in estimator.get_params(deep=False).items():
+        # Folders, given trains and random states belong to one fit.
+        is_own = (name == "init" and not isinstance(value, str)) or isinstance(value, np.random.RandomState)
+        if name != "checkpoint" and not is_own:
+            parameters[name] = _describe_parameter(name, value, tensors)
     fitted, arrays = describe_fitted(estimator.model_)
     choice = asdict(estimator.choice_)
     # JSON has no NaN.
@@ -82,14 +83,17 @@ def save(estimator: Any, path: str | os.PathLike[str], *, table: dict[str, Any] 
         "stop_reason": estimator.stop_reason_,
         "table": table,
     }
-    write_model_file(path, document, {**arrays, **_describe_history(estimator.history_), **tensors})
+    for name in estimator.history_[0] if estimator.history_ else ():
+        arrays[f"history.{name}"] = np.array([record[name] for record in estimator.history_], dtype=_HISTORY[name])
+    write_model_file(path, document, {**arrays, **tensors})
 
 
 def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
     """Read a model file written by ``model.save(path)``.
 
-    The file may come from a stranger: nothing in it is executed or imported, sizes are checked before memory is taken,
-    and all that a prediction relies on is checked before the model is built. Parameters are checked by the next `fit`.
+    The file may be from an untrusted source: nothing in it is executed or imported, sizes are checked before memory is
+    taken, and all that a prediction relies on is checked before the model is built. Parameters are checked by the next
+    `fit`.
 
     Parameters
     ----------
@@ -137,12 +141,10 @@ def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
     fitted = read_fitted(document)
     estimator = _ESTIMATORS[fitted.estimator_name]
     model = estimator(**_read_parameters(document, estimator))
-    names = None
-    if document.take("has_column_names", bool):
-        columns = fitted.columns
-        names = fitted.feature_names if columns is None else [column.name for column in columns.columns]
-        if names is None:
-            raise ValueError("the names of the columns are missing.")
+    columns, has_names = fitted.columns, document.take("has_column_names", bool)
+    names = fitted.feature_names if columns is None else [column.name for column in columns.columns]
+    if has_names and names is None:
+        raise ValueError("the names of the columns are missing.")
     plan = Settings(fitted.loss, **read_entries("the plan", document.take("plan", dict), _PLAN))
     if len(plan.ranks) != fitted.n_features + 1 or min(plan.ranks) < 1 or math.isnan(plan.alpha + plan.tol):
         raise ValueError("the plan is not plausible.")
@@ -150,7 +152,7 @@ def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
     if math.isnan(sum(seen)):
         raise ValueError("the weight of the past is null.")
     model._keep(
-        names,
+        names if has_names else None,
         model_=fitted,
         plan_=plan,
         choice_=read_value("the choice", document.take("choice", dict), Chosen),
@@ -161,12 +163,6 @@ def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
     table = document.take("table", dict, type(None))
     document.check_empty()
     return model, table
-
-
-def _is_stored(name: str, value: Any) -> bool:
-    """Whether a file holds this parameter: given trains, random states and folders belong to one fit."""
-    own = name == "checkpoint" or (name == "init" and not isinstance(value, str))
-    return not own and not isinstance(value, np.random.RandomState)
 
 
 def _describe_parameter(name: str, value: Any, tensors: dict[str, NDArray]) -> Any:
@@ -232,14 +228,8 @@ def _read_parameters(document: Document, estimator: Any) -> dict[str, Any]:
     return parameters
 
 
-def _describe_history(history: Sequence[dict[str, Any]]) -> dict[str, NDArray]:
-    """Return an array for each entry of the records."""
-    names = list(history[0]) if history else []
-    return {f"history.{name}": np.array([record[name] for record in history], dtype=_HISTORY[name]) for name in names}
-
-
 def _read_history(document: Document, n_bonds: int, n_trains: int) -> list[dict[str, Any]]:
-    """Check and undo `_describe_history`."""
+    """Return the records, given an array for each of their entries."""
     columns = document.tensors("history.")
     if not columns:
         return []

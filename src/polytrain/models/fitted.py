@@ -285,6 +285,12 @@ class FittedModel:
 
     @property
     def _uncertainty(self) -> Uncertainty:
+        loss = get_loss(self.loss)
+        if not loss.has_noise:
+            raise ValueError(
+                f"loss={loss.name!r} gives no standard deviations or intervals: errors differ in kind. Use "
+                "loss='squared', or one model with loss='quantile' for each end of an interval."
+            )
         if self.uncertainty is None:
             raise ValueError(
                 "the uncertainty of this model is not known: it is an average, has learned by partial_fit, or had all "

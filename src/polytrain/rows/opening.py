@@ -47,7 +47,7 @@ def open_fit(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss:
 
 @contextmanager
 def _open(estimator: Any, X: Any, y: Any, sample_weight: Any, loss: str | None) -> Iterator[Rows]:
-    categories = estimator.categorical_features
+    categories, max_bytes = estimator.categorical_features, check_bytes("max_memory", estimator.max_memory)
     if is_dask(X):
         blocks = aligned_blocks(X, y, sample_weight)
         cluster = ClusterRunner()
@@ -61,7 +61,6 @@ def _open(estimator: Any, X: Any, y: Any, sample_weight: Any, loss: str | None) 
             return
         X, y, *weights = join_blocks(cluster.collect(raw))
         sample_weight = weights[0] if weights else None
-    max_bytes = check_bytes("max_memory", estimator.max_memory)
     if isinstance(X, np.memmap) and X.ndim == 2 and y is not None and X.nbytes > max_bytes:
         arrays = [X, y] if sample_weight is None else [X, y, sample_weight]
         check_consistent_length(*arrays)
