@@ -94,7 +94,7 @@ class EffectsDisplay:
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import EffectsDisplay
-    >>> model = TensorTrainClassifier(random_state=0).fit(*load_iris(return_X_y=True))
+    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
     >>> len(EffectsDisplay.from_estimator(model, n_pairs=1).axes_)
     5
     """
