@@ -237,7 +237,7 @@ def explain_rows(
 
 
 def number_format(numbers: Sequence[float]) -> Callable[[float], str]:
-    """How numbers that are added up are written: all with the decimals that give the largest three digits."""
+    """Return the format of numbers of one sum: all have the decimals that give the largest three digits."""
     largest = max(map(abs, numbers), default=0.0)
     if not 1e-4 <= largest < 1e7:
         return lambda number: f"{number:.3g}"

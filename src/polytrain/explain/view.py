@@ -42,7 +42,7 @@ class ModelView:
     taken: tuple[int, ...] | None = None
 
     def column(self, column: int) -> Column:
-        """How a column became features."""
+        """Return the column of a frame, or the plain number, behind one or more features."""
         return self.columns.columns[column]
 
     def levels(self, column: int) -> tuple[str, ...] | None:

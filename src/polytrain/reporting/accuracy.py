@@ -52,7 +52,7 @@ class ScoredRows:
 
     @property
     def error_name(self) -> str:
-        """What `error` returns."""
+        """Name of the error that `error` returns."""
         return "root mean squared error" if self.every.labels is None else "share of wrong labels"
 
     @cached_property
@@ -88,7 +88,7 @@ class ScoredRows:
         return cell_text(value)
 
     def shuffled(self, columns: Sequence[int]) -> list[float]:
-        """How much the error rises if a column is shuffled among the rows: wrong labels, or root mean squared error."""
+        """Return the rise of `error` for each column if the column is shuffled among the rows."""
         most = min(max(int(_SHUFFLING_COST / self.view.fitted.n_parameters), _LEAST_SHUFFLED), _MOST_SHUFFLED)
         some = slice(None, None, -(-len(self.X) // most))
         X, y = self.X[some], self.answers.y[some]
@@ -219,6 +219,7 @@ def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
 
 
 def _class_tables(rows: ScoredRows) -> list[dict[str, Any]]:
+    """Recall and precision of each class, and figures of all classes together."""
     every, labels, figures = rows.every, rows.every.labels or [], rows.figures
     precision, recall, _, counts = precision_recall_fscore_support(
         every.y, every.predicted, labels=np.arange(len(labels)), zero_division=np.nan
@@ -270,7 +271,7 @@ def _worst(rows: ScoredRows, columns: Sequence[int]) -> dict[str, Any]:
 
 
 def calibration_section(rows: ScoredRows) -> dict[str, Any]:
-    """How often the model is right at each probability, or how many true values lie in its intervals."""
+    """Share of right predictions at each probability, or share of true values inside intervals."""
     every = rows.every
     if every.labels is None:
         return _coverage(rows)
