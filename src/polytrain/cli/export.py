@@ -120,7 +120,7 @@ def _column_facts(model: TableModel) -> list[dict[str, Any]]:
     found = []
     for k, (name, group) in enumerate(zip(model.view.column_names, model.view.groups, strict=True)):
         column = model.view.column(k)
-        facts: dict[str, Any] = {"name": name, "kind": "number" if column is None else column.kind}
+        facts: dict[str, Any] = {"name": name, "kind": column.kind}
         if isinstance(column, CategoryColumn):
             facts["categories"] = [text_of(level) for level in column.levels]
         if isinstance(column, DateColumn):

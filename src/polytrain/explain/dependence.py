@@ -10,16 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from polytrain.columns import DateColumn
+from polytrain.columns import CategoryColumn, DateColumn
 from polytrain.columns.cells import Cells
 from polytrain.explain.sensitivity import frame, value_text
-from polytrain.explain.sites import (
-    ColumnMeasure,
-    column_axis,
-    make_measure,
-    number_grid,
-    site_matrices,
-)
+from polytrain.explain.sites import ColumnMeasure, column_axis, make_measure, number_grid, site_matrices
 from polytrain.explain.view import read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
@@ -140,17 +134,13 @@ def partial_dependence(
         names, axes = tuple(view.feature_names[k] for k in chosen), _check_grid(measure, chosen, grid, size)
         means = _mean_coefficients(trains, chosen, measure)
         for k, axis in zip(chosen, axes, strict=True):
-            category, feature_map = view.category(k), view.fitted.maps[k]
-            numbers = axis if category is None else category.encode(Cells.of_objects(category.name, axis))[0]
+            column, feature_map, numbers = view.column(view.columns.sources[k]), view.fitted.maps[k], axis
+            if isinstance(column, CategoryColumn):
+                (numbers,) = column.encode(Cells.of_objects(column.name, axis))
             # The axis that is contracted is the second; its values are appended at the end, so the order is kept.
             means = np.tensordot(means, feature_map.values(feature_map.place(numbers)), axes=(1, 0))
-    return PartialDependence(
-        features=chosen,
-        names=names,
-        grid=axes,
-        values=means + view.fitted.shift.reshape(-1, *(1,) * len(axes)),
-        train_names=view.fitted.train_names,
-    )
+    values = means + view.fitted.shift.reshape(-1, *(1,) * len(axes))
+    return PartialDependence(chosen, names, axes, values, view.fitted.train_names)
 
 
 def _date_axis(measure: ColumnMeasure, column: int, grid: Any, grid_size: int) -> tuple[tuple[NDArray, ...], list[Any]]:
@@ -181,7 +171,7 @@ def _check_grid(measure: ColumnMeasure, chosen: tuple[int, ...], grid: Any, grid
         raise ValueError(f"grid must have one array per feature, got {len(parts)} for {len(chosen)} features.")
     axes = []
     for k, part in zip(chosen, parts, strict=True):
-        is_category = measure.view.category(k) is not None
+        is_category = measure.view.columns.is_category[k]
         axis = np.asarray(part, dtype=object if is_category else np.float64)
         if axis.ndim != 1 or not len(axis) or not (is_category or np.isfinite(axis).all()):
             raise ValueError(f"grid must hold finite numbers, one-dimensional for each feature, got {axis!r}.")
@@ -190,14 +180,14 @@ def _check_grid(measure: ColumnMeasure, chosen: tuple[int, ...], grid: Any, grid
 
 
 def _default_axis(measure: ColumnMeasure, k: int, grid_size: int) -> NDArray:
-    feature_map, column = measure.view.fitted.maps[k], measure.view.category(k)
+    feature_map, levels = measure.view.fitted.maps[k], measure.view.columns.levels[k]
     axis = feature_map.grid(grid_size)
     if axis is None:
         return number_grid(measure, k, grid_size)
-    if column is None:
+    if levels is None:
         return axis
-    codes = np.unique(np.rint(axis).clip(0, len(column.levels) - 1).astype(np.intp))
-    return np.array([*(column.levels[code] for code in codes), *[None] * feature_map.has_missing], dtype=object)
+    codes = np.unique(np.rint(axis).clip(0, len(levels) - 1).astype(np.intp))
+    return np.array([*(levels[code] for code in codes), *[None] * feature_map.has_missing], dtype=object)
 
 
 def _mean_coefficients(trains: Sequence[Sequence[NDArray]], chosen: Sequence[int], measure: ColumnMeasure) -> NDArray:

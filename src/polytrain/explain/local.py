@@ -220,8 +220,7 @@ def explain_rows(
     size = max(1, _BLOCK_NUMBERS // per_row)
     for start in range(0, len(rows), size):
         block = slice(start, start + size)
-        places = fitted.maps.place(rows[block])
-        functions = [m.values(x) for m, x in zip(fitted.maps, places, strict=True)]
+        functions = [m.values(x) for m, x in zip(fitted.maps, fitted.maps.place(rows[block]), strict=True)]
         for k, (cores, means) in enumerate(zip(trains, absent, strict=True)):
             present = [site_matrices(cores[group], functions[group]) for group in groups]
             values[block, :, k] = shapley_values(present, means)
@@ -232,20 +231,13 @@ def explain_rows(
             f"the score of row {row_names[int(wrong.argmax())]!r} exceeds the largest float, and cannot be explained. "
             "Check its values, or fit with scale='minmax'."
         )
-    return LocalExplanations(
-        values=values,
-        base=base,
-        scores=totals,
-        column_names=view.column_names,
-        cells=cells,
-        row_names=row_names,
-        score_names=tuple(fitted.train_names[score] for score in scores),
-        scale=_SCALES.get(fitted.link, "score" if fitted.classes is not None else "prediction"),
-    )
+    score_names = tuple(fitted.train_names[score] for score in scores)
+    scale = _SCALES.get(fitted.link, "score" if fitted.classes is not None else "prediction")
+    return LocalExplanations(values, base, totals, view.column_names, cells, row_names, score_names, scale)
 
 
 def number_format(numbers: Sequence[float]) -> Callable[[float], str]:
-    """How numbers that are added up are written: all with the decimals that give the largest three digits."""
+    """Return the format of numbers of one sum: all have the decimals that give the largest three digits."""
     largest = max(map(abs, numbers), default=0.0)
     if not 1e-4 <= largest < 1e7:
         return lambda number: f"{number:.3g}"

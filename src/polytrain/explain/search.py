@@ -69,9 +69,8 @@ def suffix_covers(cores: Sequence[NDArray]) -> list[NDArray]:
     covers = [np.ones((1, 1))]
     for core in reversed(cores):
         parts = [matrix @ covers[-1] @ matrix.T for matrix in core.transpose(1, 0, 2)]
-        parts.sort(key=np.trace, reverse=True)
-        cover = parts[0]
-        for part in parts[1:]:
+        cover, *others = sorted(parts, key=np.trace, reverse=True)
+        for part in others:
             eigenvalues, vectors = np.linalg.eigh((part - cover + (part - cover).T) / 2)
             cover = cover + (vectors * np.maximum(eigenvalues, 0)) @ vectors.T
         covers.append(cover + _COVER_SLACK * np.trace(cover) * np.eye(len(cover)))

@@ -70,16 +70,12 @@ class SobolIndices:
 
     def to_frame(self) -> Any:
         """Return a frame of pandas: a row per train and column, with main effect, share in pairs, and total."""
-        n_trains, d = self.total.shape
-        return frame(
-            {
-                "output": np.repeat(np.array(self.train_names, dtype=object), d),
-                "column": np.tile(np.array(self.feature_names, dtype=object), n_trains),
-                "main": self.first.ravel(),
-                "pairs": self.second.sum(axis=2).ravel(),
-                "total": self.total.ravel(),
-            }
-        )
+        lines = [
+            (output, *line)
+            for output, *shares in zip(self.train_names, self.first, self.second.sum(axis=2), self.total, strict=True)
+            for line in zip(self.feature_names, *shares, strict=True)
+        ]
+        return frame(lines, columns=["output", "column", "main", "pairs", "total"])
 
     def __str__(self) -> str:
         lines = []
@@ -191,18 +187,10 @@ def sobol_indices(
     measure = make_measure(view, X, sample_weight)
     shares = [variance_shares(measure, output) for output in range(view.fitted.n_trains)]
     mean, deviation, first, second, total = (np.array(part) for part in zip(*shares, strict=True))
+    mean += view.fitted.shift
     with np.errstate(over="ignore"):
         variance = np.square(deviation)
-    return SobolIndices(
-        mean=mean + view.fitted.shift,
-        variance=variance,
-        first=first,
-        second=second,
-        total=total,
-        feature_names=view.column_names,
-        train_names=view.fitted.train_names,
-        deviation=deviation,
-    )
+    return SobolIndices(mean, variance, first, second, total, view.column_names, view.fitted.train_names, deviation)
 
 
 def feature_importances(

@@ -125,13 +125,12 @@ def column_cores(measure: ColumnMeasure, output: int) -> tuple[list[NDArray], in
     span all that the train can distinguish. The cores are right-orthogonal: what lies right of a column sums to the
     identity, and nothing overflows. The train is theirs times 2 to the power of the integer that is also returned.
     """
-    cores = [core.astype(np.float64, copy=False) for core in measure.view.fitted.trains[output].cores]
-    sites = []
+    cores, sites = measure.view.fitted.trains[output].cores, []
     for column, group in enumerate(measure.view.groups):
         if measure.is_joint(column):
             sites.append(_joint_core(measure, column, [cores[k] for k in group]))
-            continue
-        sites.append(reduce(_merge, [np.einsum("aib,ij->ajb", cores[k], measure.matrices[k]) for k in group]))
+        else:
+            sites.append(reduce(_merge, [np.einsum("aib,ij->ajb", cores[k], measure.matrices[k]) for k in group]))
     return orthogonalize_cores(sites, 0)
 
 
@@ -167,8 +166,7 @@ class Sites:
 
     def __init__(self, measure: ColumnMeasure, output: int) -> None:
         self.view, self.output = measure.view, output
-        cores = [core.astype(np.float64, copy=False) for core in self.view.fitted.trains[output].cores]
-        cores, self._exponent = orthogonalize_cores(cores, 0)
+        cores, self._exponent = orthogonalize_cores(self.view.fitted.trains[output].cores, 0)
         self._cores = [cores[group.start : group.stop] for group in self.view.groups]
         self._means = [measure.site_mean(column, some) for column, some in enumerate(self._cores)]
         self._suffix = suffix_products(self._means)
@@ -223,15 +221,14 @@ def column_axis(measure: ColumnMeasure, column: int, size: int) -> ColumnAxis:
     """Values of a column: all levels of a category, and at most ``size`` numbers or dates from end to end."""
     view = measure.view
     feature, kind, levels = view.groups[column][0], view.column(column), view.levels(column)
-    feature_map, name = view.fitted.maps[feature], "number"
-    numbers = number_grid(measure, feature, size)
+    feature_map, numbers = view.fitted.maps[feature], number_grid(measure, feature, size)
     if levels is not None and not isinstance(feature_map, CategoryMap):
         numbers = np.arange(len(levels), dtype=np.float64)
     grid, features = numbers, [numbers]
     if isinstance(kind, DateColumn):
         unit, per_day = ("m", 1440.0) if "hour" in kind.parts else ("D", 1.0)
         grid = np.unique(np.rint(numbers * per_day)).astype(np.int64).astype(f"datetime64[{unit}]")
-        features, name = kind.encode(Cells.of_array(kind.name, grid)), "date"
+        features = kind.encode(Cells.of_array(kind.name, grid))
     # The distribution of the column, NaN where a value is missing; uniform if only its range is known.
     values, weights = features[0], measure.features[feature][1]
     if measure.rows is not None:
@@ -247,7 +244,7 @@ def column_axis(measure: ColumnMeasure, column: int, size: int) -> ColumnAxis:
     is_map = isinstance(feature_map, CategoryMap)
     if levels is None and not is_map:
         nearest = np.searchsorted(features[0][:-1] / 2 + features[0][1:] / 2, values)
-        return ColumnAxis(name, grid, features, np.bincount(nearest, weights, minlength=len(grid)), missing_part)
+        return ColumnAxis(kind.kind, grid, features, np.bincount(nearest, weights, minlength=len(grid)), missing_part)
     names = [
         f"{code:g}" if levels is None else levels[int(code)] if 0 <= code < len(levels) else _OTHER_LEVELS
         for code in numbers

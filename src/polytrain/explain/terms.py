@@ -85,12 +85,9 @@ class TopTerms:
 
     def __str__(self) -> str:
         proof = "proven" if self.exact else "not proven to be the largest"
-        lines = [f"{len(self)} largest terms for {self.train_name!r}, {self.units} features, {proof}"]
-        lines += [
-            f"{coefficient:>12.5g}  {printable(name)}"
-            for coefficient, name in zip(self.coefficients, self.names, strict=True)
-        ]
-        return "\n".join(lines)
+        head = f"{len(self)} largest terms for {self.train_name!r}, {self.units} features, {proof}"
+        terms = zip(self.coefficients, self.names, strict=True)
+        return "\n".join([head, *(f"{coefficient:>12.5g}  {printable(name)}" for coefficient, name in terms)])
 
 
 def top_terms(
@@ -161,15 +158,9 @@ def top_terms(
     if not all(np.isfinite(core).all() for core in variables.strengths):
         raise ValueError(f"the strengths overflow with units={variables.units!r}; use units='scaled'.")
     index, exact = largest_entries(variables.strengths, k, max_nodes)
-    return TopTerms(
-        exponents=index,
-        coefficients=entries_at(variables.cores, index),
-        strengths=np.abs(entries_at(variables.strengths, index)),
-        exact=exact,
-        units=variables.units,
-        variable_names=variables.names,
-        train_name=view.fitted.train_names[which],
-    )
+    coefficients, strengths = entries_at(variables.cores, index), np.abs(entries_at(variables.strengths, index))
+    name = view.fitted.train_names[which]
+    return TopTerms(index, coefficients, strengths, exact, variables.units, variables.names, name)
 
 
 def to_sympy(
@@ -226,8 +217,7 @@ def to_sympy(
         ) from error
     symbols = [sympy.Symbol(name, real=True) for name in view.feature_names]
     if expansion.units == "centred":
-        centres = [form.centre for form in _all_powers(view)]
-        symbols = [symbol - centre for symbol, centre in zip(symbols, centres, strict=True)]
+        symbols = [symbol - form.centre for symbol, form in zip(symbols, _all_powers(view), strict=True)]
     terms = [
         sympy.Mul(sympy.Float(coefficient), *(base**power for base, power in zip(symbols, exponents, strict=True)))
         for exponents, coefficient in polynomial.terms.items()
@@ -249,10 +239,7 @@ def _expand(view: ModelView, which: int, units: str) -> _Expansion:
     if not isinstance(units, str) or units not in _UNITS:
         raise ValueError(f"units must be one of {list(_UNITS)}, got {units!r}.")
     if units == "auto":
-        norms = [
-            [_norm(_in_powers(view, k, unit).strengths) for unit in ("original", "scaled")]
-            for k in range(len(view.fitted.trains))
-        ]
+        norms = [[_norm(view, k, unit) for unit in ("original", "scaled")] for k in range(view.fitted.n_trains)]
         units = "original" if all(raw <= _MAX_GROWTH * scaled < np.inf for raw, scaled in norms) else "scaled"
     expansion = _in_powers(view, which, units)
     if not all(np.isfinite(core).all() for core in expansion.cores):
@@ -265,8 +252,9 @@ def _expand(view: ModelView, which: int, units: str) -> _Expansion:
     return expansion._replace(cores=cores, strengths=strengths)
 
 
-def _norm(strengths: Sequence[NDArray]) -> float:
-    """Root of the sum of the squared strengths of all terms; infinite where they overflow."""
+def _norm(view: ModelView, which: int, units: str) -> float:
+    """Root of the sum of the squared strengths of all terms of a train; infinite where they overflow."""
+    strengths = _in_powers(view, which, units).strengths
     return TensorTrain(strengths).norm() if all(np.isfinite(core).all() for core in strengths) else np.inf
 
 
@@ -290,7 +278,7 @@ def _in_powers(view: ModelView, which: int, units: str) -> _Expansion:
         # Row i holds (factor * z + offset)^i as coefficients of 1, z, z^2, ...
         powers = np.array([[comb(i, j) * factor**j * offset ** max(i - j, 0) for j in degrees] for i in degrees])
         names.append(name)
-        cores.append(np.einsum("aib,ij->ajb", core.astype(np.float64, copy=False), form.matrix @ powers))
+        cores.append(np.einsum("aib,ij->ajb", core, form.matrix @ powers))
         strengths.append(cores[-1] * (largest ** np.arange(core.shape[1]))[:, None])
     return _Expansion(units, tuple(names), cores, strengths)
 
@@ -337,13 +325,9 @@ def strongest_terms(view: ModelView, X: NDArray | None = None, k: int = 10, trai
     index = index[index.any(axis=1)][:k]
     effects = entries_at(cores, index)
     deviation = variance_shares(measure, train, pairs=False).deviation
-    return StrongestTerms(
-        names=tuple(" * ".join(n[j - 1] for n, j in zip(names, term, strict=True) if j) for term in index.tolist()),
-        effects=effects,
-        shares=(effects / deviation) ** 2 if deviation > 0 else np.zeros(len(effects)),
-        exact=exact,
-        train_name=view.fitted.train_names[train],
-    )
+    shares = (effects / deviation) ** 2 if deviation > 0 else np.zeros(len(effects))
+    terms = tuple(" * ".join(n[j - 1] for n, j in zip(names, term, strict=True) if j) for term in index.tolist())
+    return StrongestTerms(terms, effects, shares, exact, view.fitted.train_names[train])
 
 
 def _named_cores(measure: ColumnMeasure, train: int) -> tuple[list[NDArray], list[list[str]]]:
@@ -362,7 +346,7 @@ def _named_cores(measure: ColumnMeasure, train: int) -> tuple[list[NDArray], lis
         functions.append(others if feature_map.powers is None else powers)
     cores, names = [], []
     for column, group in enumerate(view.groups):
-        given = [view.fitted.trains[train].cores[k].astype(np.float64) for k in group]
+        given = [view.fitted.trains[train].cores[k] for k in group]
         if measure.is_joint(column):
             cores.append(_joint_core(measure, column, given))
             names.append([name for k in group for name in functions[k]])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,44 +16,39 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from polytrain.columns import CategoryColumn, Column
+from polytrain.columns import CategoryColumn, Column, Columns, NumberColumn
 from polytrain.columns.scalars import text_of
 from polytrain.models import FittedModel, fitted_model
 from polytrain.tensor.terms import default_names
 from polytrain.texts import listed
-
-__all__ = ["ModelView", "read_model"]
 
 
 @dataclass(frozen=True)
 class ModelView:
     """A fitted model with the names of its features and columns.
 
-    ``groups`` holds the features of every column, which are adjacent in the train. ``rows`` checks raw rows and returns
-    their features (N, d), float64. ``taken`` holds the index of every column among those of the pipeline, or is None.
+    ``columns`` says how columns become features; ``column_names`` may differ from its names. ``groups`` holds the
+    features of every column, which are adjacent in the train. ``rows`` checks raw rows and returns their features
+    (N, d), float64. ``taken`` holds the index of every column among those of the pipeline, or is None.
     """
 
     estimator: Any
     fitted: FittedModel
+    columns: Columns
     feature_names: tuple[str, ...]
     column_names: tuple[str, ...]
     groups: tuple[range, ...]
     rows: Callable[[Any], NDArray]
     taken: tuple[int, ...] | None = None
 
-    def column(self, column: int) -> Column | None:
-        """How a column of a frame became features; None for a plain number."""
-        return None if self.fitted.columns is None else self.fitted.columns.columns[column]
+    def column(self, column: int) -> Column:
+        """Return the column of a frame, or the plain number, behind one or more features."""
+        return self.columns.columns[column]
 
     def levels(self, column: int) -> tuple[str, ...] | None:
         """Names of the levels of a category, in the order of their codes; None for other columns."""
         kind = self.column(column)
         return tuple(map(text_of, kind.levels)) if isinstance(kind, CategoryColumn) else None
-
-    def category(self, feature: int) -> CategoryColumn | None:
-        """The column behind a feature that holds codes of levels; None for other features."""
-        column = self.column(next(k for k, group in enumerate(self.groups) if feature in group))
-        return column if isinstance(column, CategoryColumn) else None
 
     def index(self, kind: str, value: int | str) -> int:
         """Index of a "column", "feature" or "output" given by index or name, or of a "train" given by index."""
@@ -61,13 +57,9 @@ class ModelView:
             if value not in names:
                 raise ValueError(f"there is no {kind} {value!r}; the {kind}s are {listed(names)}.")
             return names.index(value)
-        try:
-            index = operator.index(value)  # type: ignore[arg-type]
-        except TypeError:
-            index = -1
-        if isinstance(value, bool) or not 0 <= index < len(names):
+        if not isinstance(value, Integral) or isinstance(value, bool) or not 0 <= value < len(names):
             raise ValueError(f"{kind} must be an integer between 0 and {len(names) - 1}, got {value!r}.")
-        return index
+        return int(value)
 
     def on_features(self) -> ModelView:
         """Return the same view for rows that are already features (N, d)."""
@@ -96,31 +88,23 @@ def read_model(
             steps = model[:-1]
             taken, column_names = _columns_after(steps, any_steps)
     fitted = fitted_model(estimator, "an explanation")
-    kinds = () if fitted.columns is None else fitted.columns.columns
-    counts = [len(kind.feature_names) for kind in kinds] or [1] * fitted.n_features
-    own = [kind.name for kind in kinds] or list(fitted.feature_names or default_names(fitted.n_features))
-    shown = column_names or own
-    names = list(shown if fitted.columns is None else fitted.columns.feature_names)
-    ends = np.cumsum(counts).tolist()
-    groups = tuple(range(end - count, end) for end, count in zip(ends, counts, strict=True))
-    for name, group in zip(shown, groups, strict=True):  # a single feature has the name of its column
-        if len(group) == 1:
-            names[group[0]] = name
+    own = fitted.feature_names or default_names(fitted.n_features)
+    columns = fitted.columns or Columns(tuple(map(NumberColumn, own)))
+    shown = column_names or [column.name for column in columns.columns]
+    ends = np.cumsum(np.bincount(columns.sources)).tolist()
+    groups = tuple(range(start, end) for start, end in pairwise([0, *ends]))
+    features = zip(columns.feature_names, columns.sources.tolist(), strict=True)
+    # A single feature has the name of its column.
+    names = [shown[column] if len(groups[column]) == 1 else name for name, column in features]
     if feature_names is not None:
         names, n = [name for name in feature_names if isinstance(name, str)], fitted.n_features
         if isinstance(feature_names, str) or len(feature_names) != n or len(set(names)) < n:
             raise ValueError(
                 f"feature_names must be {n} different strings, one per feature, got {feature_names!r:.200}."
             )
-    return ModelView(
-        estimator=estimator,
-        fitted=fitted,
-        feature_names=tuple(names),
-        column_names=tuple(names[group[0]] if len(group) == 1 else shown[k] for k, group in enumerate(groups)),
-        groups=groups,
-        rows=partial(_features, fitted, estimator, steps),
-        taken=taken,
-    )
+    titles = tuple(names[group[0]] if len(group) == 1 else shown[k] for k, group in enumerate(groups))
+    rows = partial(_features, fitted, estimator, steps)
+    return ModelView(estimator, fitted, columns, tuple(names), titles, groups, rows, taken)
 
 
 def _features(fitted: FittedModel, estimator: Any, steps: Pipeline | None, X: Any) -> NDArray:

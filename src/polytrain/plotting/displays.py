@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,9 +51,7 @@ class TermStrengthDisplay(Display):
     terms: TopTerms
 
     @classmethod
-    def from_estimator(
-        cls, estimator: BaseEstimator, k: int = 10, *, train: int = 0, ax: Any = None
-    ) -> TermStrengthDisplay:
+    def from_estimator(cls, estimator: BaseEstimator, k: int = 10, *, train: int = 0, ax: Any = None) -> Self:
         """Find the ``k`` largest terms of a fitted estimator and draw them; see `polytrain.explain.top_terms`.
 
         The constant term is left out: it is often the largest and dwarfs the others.
@@ -114,7 +112,7 @@ class PartialDependenceDisplay(Display):
     @classmethod
     def from_estimator(
         cls, estimator: BaseEstimator, features: Any, X: Any = None, *, train: int | None = None, ax: Any = None
-    ) -> PartialDependenceDisplay:
+    ) -> Self:
         """Compute and draw the partial dependence on features; see `polytrain.explain.partial_dependence`.
 
         The deciles of numbers in ``X`` are marked at the axes.
@@ -124,9 +122,9 @@ class PartialDependenceDisplay(Display):
         ticks = None
         if X is not None and len(dependence.features) == len(dependence.names):  # a date is several features
             rows = view.rows(X)
-            numbers = [rows[:, k] if view.category(k) is None else np.zeros(0) for k in dependence.features]
-            present = [column[~np.isnan(column)] for column in numbers]
-            ticks = [np.quantile(some, np.linspace(0.1, 0.9, 9)) if len(some) else some for some in present]
+            is_number = ~np.isnan(rows) & ~view.columns.is_category
+            numbers = [rows[is_number[:, k], k] for k in dependence.features]
+            ticks = [np.quantile(some, np.linspace(0.1, 0.9, 9)) if len(some) else some for some in numbers]
         return cls(dependence, train, ticks).plot(ax)
 
     def _draw(self, ax: Any) -> None:
@@ -193,7 +191,7 @@ class LocalExplanationDisplay(Display):
     @classmethod
     def from_estimator(
         cls, estimator: BaseEstimator, X: Any, *, row: int = 0, max_columns: int = 10, ax: Any = None
-    ) -> LocalExplanationDisplay:
+    ) -> Self:
         """Explain the row of X at the position ``row`` (-1 is the last), and draw its largest score.
 
         See `polytrain.explain.explain_local`.
@@ -274,9 +272,7 @@ class ConvergenceDisplay(Display):
     quantity: str = "objective"
 
     @classmethod
-    def from_estimator(
-        cls, estimator: BaseEstimator, *, quantity: str = "objective", ax: Any = None
-    ) -> ConvergenceDisplay:
+    def from_estimator(cls, estimator: BaseEstimator, *, quantity: str = "objective", ax: Any = None) -> Self:
         """Read ``history_`` of a fitted estimator and draw its "objective", with regularisation, or its "loss"."""
         view = read_model(estimator)
         if quantity not in ("objective", "loss"):
@@ -332,7 +328,7 @@ class RankDisplay(Display):
     tol: float
 
     @classmethod
-    def from_estimator(cls, estimator: BaseEstimator, *, tol: float = 0.01, ax: Any = None) -> RankDisplay:
+    def from_estimator(cls, estimator: BaseEstimator, *, tol: float = 0.01, ax: Any = None) -> Self:
         """Read the ranks of a fitted estimator of at least two features and draw them."""
         trains = read_model(estimator).fitted.trains
         if trains[0].order < 2:
@@ -357,8 +353,7 @@ class RankDisplay(Display):
                 ax.fill_between(bonds, low, high, color=COLOURS[index], alpha=0.2, linewidth=0)
             style = line_style(index) | {"linestyle": ("-", "--")[index], "markersize": 4, "label": label}
             ax.plot(bonds, np.median(values, axis=0), **style)
-        ax.set_xlim(0.5, len(bonds) + 0.5)
-        ax.set_ylim(0, 1.15 * top + 0.5)
+        ax.set(xlim=(0.5, len(bonds) + 0.5), ylim=(0, 1.15 * top + 0.5))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.yaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set(xlabel="bond between features k and k+1", ylabel="rank")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,7 +58,7 @@ class ImportancesDisplay(Display):
     max_columns: int = 15
 
     @classmethod
-    def from_estimator(cls, estimator: BaseEstimator, X: Any = None, *, ax: Any = None) -> ImportancesDisplay:
+    def from_estimator(cls, estimator: BaseEstimator, X: Any = None, *, ax: Any = None) -> Self:
         """Compute the importances of a fitted estimator and draw them; see `polytrain.explain.feature_importances`."""
         return cls(feature_importances(estimator, X)).plot(ax)
 
@@ -94,7 +94,7 @@ class EffectsDisplay:
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import EffectsDisplay
-    >>> model = TensorTrainClassifier(random_state=0).fit(*load_iris(return_X_y=True))
+    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
     >>> len(EffectsDisplay.from_estimator(model, n_pairs=1).axes_)
     5
     """
@@ -113,11 +113,11 @@ class EffectsDisplay:
         columns: Sequence[str] | None = None,
         n_pairs: int = 2,
         axes: Any = None,
-    ) -> EffectsDisplay:
+    ) -> Self:
         """Compute the effects of a fitted estimator on an output and draw them; see `polytrain.explain.effects`."""
         return cls(effects(estimator, X, output=output, top_pairs=n_pairs), columns, n_pairs).plot(axes)
 
-    def plot(self, axes: Any = None) -> EffectsDisplay:
+    def plot(self, axes: Any = None) -> Self:
         """Draw into the given axes, or into a new figure, and return the display."""
         names = [effect.name for effect in self.effects.ranked()[:6]] if self.columns is None else self.columns
         shown = [self.effects[name] for name in names]
@@ -172,7 +172,7 @@ class InteractionDisplay(Display):
         train: int | None = None,
         max_features: int = 12,
         ax: Any = None,
-    ) -> InteractionDisplay:
+    ) -> Self:
         """Compute the Sobol indices of a fitted estimator and draw them; see `polytrain.explain.sobol_indices`.
 
         They are those of one train, or the mean over all of them. ``max_features`` is the number of features to show:
@@ -181,9 +181,8 @@ class InteractionDisplay(Display):
         max_features = check_positive_integer(max_features, "max_features")
         indices = sobol_indices(estimator, X)
         chosen = range(len(indices.train_names)) if train is None else [read_model(estimator).index("train", train)]
-        shares, main, total = (
-            some[list(chosen)].mean(axis=0) for some in (indices.second, indices.first, indices.total)
-        )
+        parts = indices.second, indices.first, indices.total
+        shares, main, total = (part[list(chosen)].mean(axis=0) for part in parts)
         np.fill_diagonal(shares, main)
         shown = np.sort(np.argsort(-total, kind="stable")[:max_features])
         covered = 100 * float(np.triu(shares).sum())
@@ -252,17 +251,15 @@ def _draw_curves(ax: Any, several: Mapping[int, MainEffect], names: Sequence[str
     below.set_ylim(0, max(heights.max(), 1e-12))
     ax.axhline(0.0, color=PAPER["muted"], linewidth=0.8)
     look = {"markersize": 4, "linewidth": 1.2} if len(grid) <= 10 else {"marker": "", "linewidth": 2}
-    right = ax.get_yaxis_transform()
+    right, colour = ax.get_yaxis_transform(), COLOURS[1] if len(several) == 1 else None
     for index, one in several.items():
         label, style = shorten([names[index]])[0] if names else None, line_style(index)
         ax.plot(grid, one.values, label=label, **(style | look))
         if one.missing is not None:
-            colour = COLOURS[1] if len(several) == 1 else style["color"]
-            ax.plot([1.0], [one.missing], marker="D", color=colour, clip_on=False, transform=right)
+            ax.plot([1.0], [one.missing], marker="D", color=colour or style["color"], clip_on=False, transform=right)
     if effect.missing is not None:
-        text = f"missing ({_amount(effect.missing_part, effect.missing_count)})"
-        note: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": "small"}
-        note["color"] = COLOURS[1] if len(several) == 1 else None
+        text = f"missing ({_amount(effect, effect.missing_part)})"
+        note = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": "small", "color": colour}
         ax.annotate(text, (1.0, effect.missing), xycoords=right, xytext=(-7, 0), **note)
     gaps = [one.missing for one in several.values() if one.missing is not None]
     drawn = np.concatenate([*(one.values for one in several.values()), gaps])
@@ -292,14 +289,11 @@ def _draw_levels(ax: Any, several: Mapping[int, MainEffect], names: Sequence[str
     effect = next(iter(several.values()))
     common = np.sort(np.argsort(-effect.parts, kind="stable")[:_MOST_BARS])
     order = common[np.argsort(-effect.values[common], kind="stable")].tolist()
-    counts = [None] * len(effect.grid) if effect.counts is None else effect.counts.tolist()
-    labels = [
-        f"{name} ({_amount(effect.parts[k], counts[k])})"
-        for name, k in zip(shorten([effect.grid[k] for k in order], 18), order, strict=True)
-    ]
+    names_of_levels = shorten(effect.grid[order], 18)
+    labels = [f"{name} ({_amount(effect, effect.parts[k])})" for name, k in zip(names_of_levels, order, strict=True)]
     gap = effect.missing is not None
     if gap:
-        labels.append(f"missing ({_amount(effect.missing_part, effect.missing_count)})")
+        labels.append(f"missing ({_amount(effect, effect.missing_part)})")
     values = {k: np.array([*one.values[order], *[one.missing] * gap], dtype=float) for k, one in several.items()}
     if len(several) == 1:
         draw_bars(ax, labels, next(iter(values.values())), marked=np.arange(len(labels)) == (len(order) if gap else -1))
@@ -340,5 +334,6 @@ def draw_pair_effect(ax: Any, pair: PairEffect) -> None:
     ax.figure.colorbar(mesh, ax=ax)
 
 
-def _amount(part: float, count: float | None) -> str:
-    return f"{100 * part:.1f} %" if count is None else f"{count:,.6g}"
+def _amount(effect: MainEffect, part: float) -> str:
+    """Number of these rows, or their share where only shares are known."""
+    return f"{100 * part:.1f} %" if effect.n_rows is None else f"{part * effect.n_rows:,.6g}"

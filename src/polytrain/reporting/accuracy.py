@@ -18,13 +18,7 @@ from polytrain.explain.local import cell_text
 from polytrain.explain.view import ModelView
 from polytrain.plotting.style import COLOURS, MARKERS, PAPER, shorten
 from polytrain.reporting.pictures import draw_curves, number, percent, picture, table
-from polytrain.tables.evaluation import (
-    METRICS,
-    Answers,
-    class_areas,
-    constant_answers,
-    linear_answers,
-)
+from polytrain.tables.evaluation import METRICS, Answers, class_areas, constant_answers, linear_answers
 
 _N_BOOTSTRAP = 400
 # Points of a calibration curve with fewer rows are noise.
@@ -57,14 +51,9 @@ class ScoredRows:
     training: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def labels(self) -> list[str] | None:
-        """Names of the classes; None for regressors."""
-        return self.every.labels
-
-    @property
     def error_name(self) -> str:
-        """What `error` returns."""
-        return "root mean squared error" if self.labels is None else "share of wrong labels"
+        """Name of the error that `error` returns."""
+        return "root mean squared error" if self.every.labels is None else "share of wrong labels"
 
     @cached_property
     def figures(self) -> dict[str, Any]:
@@ -99,7 +88,7 @@ class ScoredRows:
         return cell_text(value)
 
     def shuffled(self, columns: Sequence[int]) -> list[float]:
-        """How much the error rises if a column is shuffled among the rows: wrong labels, or root mean squared error."""
+        """Return the rise of `error` for each column if the column is shuffled among the rows."""
         most = min(max(int(_SHUFFLING_COST / self.view.fitted.n_parameters), _LEAST_SHUFFLED), _MOST_SHUFFLED)
         some = slice(None, None, -(-len(self.X) // most))
         X, y = self.X[some], self.answers.y[some]
@@ -113,7 +102,7 @@ class ScoredRows:
 
     def error(self, predicted: NDArray, y: NDArray) -> float:
         """Share of wrong labels, or root mean squared error."""
-        metric = METRICS["rmse" if self.labels is None else "error"][2]
+        metric = METRICS["rmse" if self.every.labels is None else "error"][2]
         return float(metric(Answers(y, predicted)) or 0.0)
 
 
@@ -140,7 +129,7 @@ def bootstrap_rmse(residuals: NDArray) -> tuple[float, float]:
 
 def compare(rows: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> list[Comparison]:
     """Return the errors of the model, of a linear model of the training rows, if given, and of the best constant."""
-    y, labels, every = rows.answers.y, rows.labels, rows.every
+    y, labels, every = rows.answers.y, rows.every.labels, rows.every
 
     def measured(name: str, how: str, predicted: NDArray, y: NDArray) -> Comparison:
         error = rows.error(predicted, y)
@@ -153,7 +142,7 @@ def compare(rows: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> l
     comparisons = [measured("this model", f"on {number(every.n)} rows", every.predicted, every.y)]
     n_classes = None if labels is None else len(labels)
     if train is not None:
-        categories = [group.start for k, group in enumerate(rows.view.groups) if rows.view.levels(k) is not None]
+        categories = np.flatnonzero(rows.view.columns.is_category).tolist()
         linear = linear_answers(*train, rows.X, y, categories, n_classes)
         name = f"linear model ({'ridge' if labels is None else 'logistic'} regression)"
         if linear is not None:
@@ -180,9 +169,9 @@ def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: 
     listed = table("Errors with 95 % intervals", ("model", "rows", rows.error_name, "interval"), lines, 2)
     about, note = rows.error_name, _in_folds(rows.training)
     first = picture("Error", listed, draw, height=1.0 + 0.6 * len(lines), about=about, note=note, table=listed)
-    if rows.labels is None:
+    if rows.every.labels is None:
         return {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
-    return {"pictures": [first, *_curves(rows)], "confusion": _confusion(rows)}
+    return {"pictures": [first, *_curves(rows)], "tables": _class_tables(rows)}
 
 
 def _in_folds(training: dict[str, Any]) -> str:
@@ -201,7 +190,7 @@ def _in_folds(training: dict[str, Any]) -> str:
 
 def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
     """ROC and precision-recall curves, of the second of two classes, or of each class against the others."""
-    y, labels, ranking = rows.answers.y, rows.labels or [], np.asarray(rows.answers.ranking)
+    y, labels, ranking = rows.answers.y, rows.every.labels or [], np.asarray(rows.answers.ranking)
     areas, several = class_areas(rows.answers), len(labels) > 2
     if not areas:
         return []
@@ -229,22 +218,18 @@ def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
     ]
 
 
-def _confusion(rows: ScoredRows) -> dict[str, Any]:
-    every, labels, figures = rows.every, rows.labels or [], rows.figures
+def _class_tables(rows: ScoredRows) -> list[dict[str, Any]]:
+    """Recall and precision of each class, and figures of all classes together."""
+    every, labels, figures = rows.every, rows.every.labels or [], rows.figures
     precision, recall, _, counts = precision_recall_fscore_support(
         every.y, every.predicted, labels=np.arange(len(labels)), zero_division=np.nan
     )
     shares = zip(labels, counts.tolist(), map(percent, recall), map(percent, precision), strict=True)
     whole = [(name.replace("_", " "), percent(figures[name])) for name in ("accuracy", "balanced_accuracy")]
     whole += [("log loss", number(figures["log_loss"]))] if "log_loss" in figures else []
-    return {
-        "labels": labels,
-        "counts": figures["confusion"],
-        "tables": [
-            table("Recall and precision of each class", ("class", "rows", "recall", "precision"), list(shares)),
-            table("All classes", ("metric", "value"), whole),
-        ],
-    }
+    head = ("class", "rows", "recall", "precision")
+    of_classes = table("Recall and precision of each class", head, list(shares))
+    return [of_classes, table("All classes", ("metric", "value"), whole)]
 
 
 def _residuals(rows: ScoredRows) -> list[dict[str, Any]]:
@@ -286,7 +271,7 @@ def _worst(rows: ScoredRows, columns: Sequence[int]) -> dict[str, Any]:
 
 
 def calibration_section(rows: ScoredRows) -> dict[str, Any]:
-    """How often the model is right at each probability, or how many true values lie in its intervals."""
+    """Share of right predictions at each probability, or share of true values inside intervals."""
     every = rows.every
     if every.labels is None:
         return _coverage(rows)

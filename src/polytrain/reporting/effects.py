@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -41,7 +41,9 @@ class ColumnEffects:
 
     def __init__(self, rows: ScoredRows) -> None:
         X = rows.X[:: -(-len(rows.X) // _MOST_ROWS)]
-        self.measure, self._is_sample = make_measure(rows.view, X), len(X) < rows.every.n
+        measure = make_measure(rows.view, X)
+        # The counts of a sample are not those of all rows, but shares are about the same.
+        self.measure = replace(measure, n_rows=None) if len(X) < rows.every.n else measure
         self.effects = all_effects(self.measure, range(rows.view.fitted.n_trains), _MOST_PAIRS, _GRID, _PAIR_GRID)
         total = np.mean([[effect.total for effect in of_score.main] for of_score in self.effects], axis=0)
         total = total / (total.sum() or 1.0)
@@ -50,8 +52,6 @@ class ColumnEffects:
     def main(self, column: int) -> dict[int, MainEffect]:
         """Effects of a column on the scores that it changes most, by their numbers."""
         main = [_central(of_score.main[column]) for of_score in self.effects]
-        if self._is_sample:  # its counts are not those of all rows, but shares are about the same
-            main = [replace(effect, n_rows=None) for effect in main]
         strongest = np.argsort([-np.ptp(effect.values) for effect in main], kind="stable")[:_MOST_LINES]
         return {int(k): main[k] for k in sorted(strongest)}
 
@@ -83,9 +83,11 @@ def effect_section(rows: ScoredRows, effects: ColumnEffects) -> dict[str, Any]:
     shown, rest = list(importances)[:_MOST_BARS], list(importances)[_MOST_BARS:]
     lines = [(names[k], percent(importances[k])) for k in rest]
     further = table(f"{len(rest)} further columns", ("column", "importance"), lines) if rest else None
+    rises = dict(zip((names[k] for k in shown), rows.shuffled(shown), strict=True))
+    show_rise = "{:+.4g}".format if fitted.classes is None else lambda rise: f"{100 * rise:+.2f} %"
     pictures = [
         _bars("Importances", {names[k]: importances[k] for k in shown}, percent, table=further),
-        _shuffled(rows, shown),
+        _bars("Error with a column shuffled", rises, show_rise, about=f"rise of the {rows.error_name}"),
         *(_effect(rows, effects, k, unit) for k in shown[:_MOST_CURVES] if importances[k] > 0),
     ]
     shares = np.mean([(part.main_share, part.pair_share, part.rest_share) for part in effects.effects], axis=0)
@@ -107,13 +109,6 @@ def _bars(title: str, bars: dict[str, float], show: Callable[[float], str], **mo
 
     words = "Bars, the longest first: " + "; ".join(map(" ".join, zip(bars, texts, strict=True)))
     return picture(title, words, draw, height=0.3 + 0.33 * len(bars), **more)
-
-
-def _shuffled(rows: ScoredRows, columns: Sequence[int]) -> dict[str, Any]:
-    rises = dict(zip((rows.view.column_names[k] for k in columns), rows.shuffled(columns), strict=True))
-    about = f"rise of the {rows.error_name}"
-    show = "{:+.4g}".format if rows.labels is None else lambda rise: f"{100 * rise:+.2f} %"
-    return _bars("Error with a column shuffled", rises, show, about=about)
 
 
 def _effect(rows: ScoredRows, effects: ColumnEffects, column: int, unit: str) -> dict[str, Any]:
@@ -171,7 +166,7 @@ def row_pictures(rows: ScoredRows, measure: ColumnMeasure) -> list[dict[str, Any
     """Explain the row with the most certain prediction, the worst one, and one with a median error."""
     order, view = np.argsort(rows.margins, kind="stable"), rows.view
     surest, titles = order[-1], ("Smallest error", "Largest error", "Typical row")
-    if rows.labels is not None:  # where all rows are right, none is wrong
+    if rows.every.labels is not None:  # where all rows are right, none is wrong
         titles = "Most certain", "Least certain" if rows.margins[order[0]] > 0 else "Largest error", "Typical row"
     if rows.answers.probabilities is not None:
         surest = rows.answers.probabilities.max(axis=1).argmax()
@@ -195,10 +190,10 @@ def row_pictures(rows: ScoredRows, measure: ColumnMeasure) -> list[dict[str, Any
 
 def _outcome(rows: ScoredRows, j: int) -> str:
     predicted, true, sure = rows.answers.predicted[j], rows.answers.y[j], rows.answers.probabilities
-    if rows.labels is None:
+    if rows.every.labels is None:
         return f"predicted {number(predicted)}, true {number(true)}"
     probability = "" if sure is None else f" ({percent(float(sure[j, predicted]))})"
-    return f"predicted {rows.labels[predicted]}{probability}, true {rows.labels[true]}"
+    return f"predicted {rows.every.labels[predicted]}{probability}, true {rows.every.labels[true]}"
 
 
 def _score_of(rows: ScoredRows, j: int) -> int:

@@ -40,16 +40,14 @@ def picture(
     the axes; ``height`` is in inches. ``more`` may hold ``about``, words beside the title, ``note``, a
     paragraph below the picture, and ``table``, shown on demand below ``summary``.
     """
-    from matplotlib import rc_context, rcdefaults, rcParams
+    from matplotlib import style
     from matplotlib.figure import Figure
 
     if not isinstance(words, str):
         lines = [zip(words["head"], line, strict=True) for line in words["rows"]]
         words = "; ".join(", ".join(f"{name} {cell}" for name, cell in line) for line in lines)
     stream = io.BytesIO()
-    with rc_context(), warnings.catch_warnings():
-        rcdefaults()
-        rcParams.update(_SETTINGS | {"svg.hashsalt": title})
+    with style.context(["default", _SETTINGS | {"svg.hashsalt": title}]), warnings.catch_warnings():
         # The browser has other fonts than those that text is measured with.
         warnings.filterwarnings("ignore", "Glyph .* missing|constrained_layout not applied")
         figure = Figure((_WIDTH, height), layout="constrained")
@@ -61,8 +59,8 @@ def picture(
             figure.set_figheight(height + 0.22 * -(-len(names) // 2))
             handles: Any = legend.legend_handles
             figure.legend(handles, names, loc="outside lower left", ncols=2, fontsize="small")
-        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(stream, format="svg", transparent=True, metadata=nothing)
+        no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(stream, format="svg", transparent=True, metadata=no_metadata)
     svg = _inline(ElementTree.fromstring(stream.getvalue()), f"{title}. {words}")
     return {"title": title, "svg": svg, "tall": height > 4.2, **more}
 

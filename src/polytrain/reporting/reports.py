@@ -206,9 +206,7 @@ def report_table(
         learned = kept.rows, others.y[:: kept.step]
     places = np.arange(every.n)[:: sample.step]
     target = model.layout.targets[0] if model.layout.targets else None
-    scored = ScoredRows(
-        model.view, every, sample.rows, places, target, name, seconds, file_bytes, training=model.training
-    )
+    scored = ScoredRows(model.view, every, sample.rows, places, target, name, seconds, file_bytes, model.training)
     return _make_page(scored, name if title is None else title, path, learned)
 
 

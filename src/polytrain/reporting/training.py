@@ -79,10 +79,8 @@ def settings_section(rows: ScoredRows) -> dict[str, Any]:
     data = {"evaluated on": rows.source, "rows evaluated": rows.every.n, "target": rows.target or "not recorded"}
     columns = []
     for k, group in enumerate(view.groups):
-        kind, levels = view.column(k), view.levels(k)
-        name = "category" if levels is not None else "number" if kind is None else kind.kind
         missing = "learned" if any(view.fitted.maps[j].has_missing for j in group) else "none in training"
-        columns.append((view.column_names[k], name, ", ".join(levels or ()), missing))
+        columns.append((view.column_names[k], view.column(k).kind, ", ".join(view.levels(k) or ()), missing))
     tables = {"Model": facts, "Data, and facts about the training": data | rows.training, "Cost": _cost(rows)}
     head = ("property", "value")
     return {
