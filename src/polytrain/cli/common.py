@@ -175,11 +175,9 @@ def check_output(path: Path, *inputs: str | os.PathLike[str]) -> None:
     target, needed = (path, os.W_OK) if in_place else (folder, os.W_OK | os.X_OK)
     if open_descriptor(path) is None and not os.access(target, needed):
         raise CommandError(f"--out {path}: no permission to write to {target}. Name another file.")
-    for given in inputs:
-        if not path.exists() or path.is_char_device() or str(given) == "-" or not Path(given).exists():
-            continue
-        if path.samefile(given):
-            raise CommandError(f"--out {path} would replace a file that is read. Name another.")
+    files = [given for given in inputs if str(given) != "-" and Path(given).exists()]
+    if path.exists() and not path.is_char_device() and any(map(path.samefile, files)):
+        raise CommandError(f"--out {path} would replace a file that is read. Name another.")
 
 
 # --- output ---
@@ -188,6 +186,12 @@ def check_output(path: Path, *inputs: str | os.PathLike[str]) -> None:
 def show(line: str = "") -> None:
     """Print a line of a result."""
     _print(line, sys.stdout)
+
+
+def show_heading(line: str) -> None:
+    """Print the first line of a further part of a result."""
+    show()
+    show(line)
 
 
 def say(line: str) -> None:

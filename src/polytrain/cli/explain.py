@@ -83,7 +83,10 @@ def explain(arguments: argparse.Namespace) -> None:
     if arguments.terms < 1:
         raise CommandError(f"--terms must be at least 1, got {arguments.terms}.")
     _check_row_arguments(arguments)
-    train = _train_index(model, arguments.label)
+    names = model.view.fitted.train_names
+    if arguments.label not in (None, *names):
+        raise CommandError(f"--class {arguments.label}: there is no such polynomial; there are {listed(names)}.")
+    train = None if arguments.label is None else names.index(arguments.label)
     if arguments.rows is not None:
         _explain_rows(model, train, arguments)
         return
@@ -137,19 +140,16 @@ def _facts(model: TableModel, X: Any, train: int, arguments: argparse.Namespace)
 def _show_facts(facts: dict[str, Any]) -> None:
     common.show("importances of the columns, taken as independent")
     _show_shares(list(facts["importances"].items()))
-    common.show()
-    common.show("share of the variance made by pairs of columns")
+    common.show_heading("share of the variance made by pairs of columns")
     shares = [(" * ".join(pair["columns"]), pair["share"]) for pair in facts["interactions"]]
     _show_shares([*shares, ("three and more columns", facts["higher_interactions"])])
-    common.show()
     proof = "" if facts["proven"] else " (not proven)"
-    common.show(f"strongest terms for {facts['terms_of']}{proof}: effect, share, term")
+    common.show_heading(f"strongest terms for {facts['terms_of']}{proof}: effect, share, term")
     for term in facts["terms"]:
         common.show(f"  {term['effect']:+12.5g} {100 * term['share']:6.2f} %  {term['term']}")
     if "coefficients" in facts:
         proof = "" if facts["coefficients_proven"] else " (not proven)"
-        common.show()
-        common.show(f"largest coefficients{proof}, {facts['units']} features")
+        common.show_heading(f"largest coefficients{proof}, {facts['units']} features")
         for name, coefficient in facts["coefficients"].items():
             common.show(f"  {coefficient:>12.5g}  {name}")
 
@@ -159,14 +159,6 @@ def _show_shares(shares: list[tuple[str, float]]) -> None:
     width = max(map(len, names)) + 2
     for name, (_, share) in zip(names, shares, strict=True):
         common.show(f"  {name:<{width}}{100 * share:6.2f} %")
-
-
-def _train_index(model: TableModel, label: str | None) -> int | None:
-    """Index of the polynomial that speaks for a class; None if no class was named."""
-    names = model.view.fitted.train_names
-    if label is not None and label not in names:
-        raise CommandError(f"--class {label}: there is no such polynomial; there are {listed(names)}.")
-    return None if label is None else names.index(label)
 
 
 # --- explaining rows ---
@@ -220,18 +212,12 @@ def _row_facts(explained: LocalExplanations, place: str, row: int, score: int) -
 def _show_row(row: dict[str, Any], columns: list[tuple[str, str, float]], label: str) -> None:
     """Show a sum: the mean, what columns bring, and the score below."""
     written = number_format([row["score"], row["mean"], *(value for *_, value in columns)])
-    names = [f"{name} = {cell}" if cell else name for name, cell, _ in columns]
-    lines = [
-        ("mean", written(row["mean"])),
-        *(
-            (name, f"{'' if value < 0 else '+'}{written(value)}")
-            for name, (*_, value) in zip(names, columns, strict=True)
-        ),
-        (label, written(row["score"])),
-    ]
+    lines = [("mean", written(row["mean"]))]
+    for name, cell, value in columns:
+        lines.append((f"{name} = {cell}" if cell else name, f"{'' if value < 0 else '+'}{written(value)}"))
+    lines.append((label, written(row["score"])))
     width = max(len(number) for _, number in lines)
     title = f"row {row['row']}"
-    common.show()
-    common.show(title if row["place"] == title else f"{title} ({row['place']})")
+    common.show_heading(title if row["place"] == title else f"{title} ({row['place']})")
     for name, number in lines:
         common.show(f"  {number:>{width}}  {name}")

@@ -12,14 +12,13 @@ from polytrain.cli import common
 from polytrain.cli.common import CommandError, group, option, several, switch
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names
-from polytrain.tables import DEFAULT_MISSING, TableModel, fit_table
+from polytrain.tables import DEFAULT_MISSING, fit_table
 from polytrain.tables.evaluation import METRICS
 from polytrain.tables.fitting import MAX_CHECK_ROWS
 from polytrain.tables.model import model_facts
 
 # Arguments that are not parameters of fit_table under the same name.
-_OTHERS = {"data", "target", "header", "delimiter", "encoding", "out", "json", "quiet"}
-_OTHERS |= {"run", "command_line"}
+_OTHERS = {"data", "target", "header", "delimiter", "encoding", "out", "json", "quiet", "run", "command_line"}
 _AUTO_LOSS = "auto, for classes, learns with the squared loss and makes probabilities of it"
 # Of both tasks; some are known to both.
 _LOSSES = list(dict.fromkeys(["auto", "multinomial", *loss_names("classification"), *loss_names("regression")]))
@@ -53,10 +52,7 @@ _READING = common.reading(
         action="store_false",
     ),
     option(
-        "--task",
-        "what the target is (default: auto)",
-        choices=("auto", "classification", "regression"),
-        default="auto",
+        "--task", "what the target is (default: auto)", choices=("auto", "classification", "regression"), default="auto"
     ),
 )
 _MODEL = group(
@@ -138,21 +134,16 @@ def fit(arguments: argparse.Namespace) -> None:
     """
     common.check_output(arguments.out, arguments.data)
     in_place = written_in_place(arguments.out)  # a pipe takes one model only, and does not tell how much went through
-
-    def save(model: TableModel) -> None:
-        """Write the model, with the facts that are known by now."""
-        model.save(arguments.out)
-
     model = fit_table(
         arguments.data,
         arguments.target[0] if len(arguments.target) == 1 else arguments.target,
         reading=common.read_options(arguments, "auto"),
         say=None if arguments.quiet else common.say,
         spell=common.flag,
-        on_fitted=None if in_place else save,
+        on_fitted=None if in_place else lambda model: model.save(arguments.out),
         **_parameters(arguments),
     )
-    save(model)
+    model.save(arguments.out)
     facts, task = model_facts(model.estimator), "classification" if model.is_classifier else "regression"
     results = {"task": task, **{name: facts[name] for name in _SHOWN if name in facts}, **model.training}
     results["model"] = str(arguments.out)

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,13 +29,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _MOST_CLASSES = 30
 
 
-@common.command(
-    common.MODEL,
-    common.data(),
-    common.READING,
-    common.TARGET,
-    common.JSON,
-)
+@common.command(common.MODEL, common.data(), common.READING, common.TARGET, common.JSON)
 def evaluate(arguments: argparse.Namespace) -> None:
     """Compare predictions with the target in a table. Rows whose target is missing are left out.
 
@@ -61,8 +55,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     if 0 < len(labels) <= _MOST_CLASSES:
         labels = [printable(label) for label in labels]
         width = max(max(map(len, labels)), len(str(figures["n"]))) + 2
-        common.show()
-        common.show("confusion matrix (rows: true class, columns: predicted class)")
+        common.show_heading("confusion matrix (rows: true class, columns: predicted class)")
         for label, row in zip(["", *labels], [labels, *confusion], strict=True):
             common.show(f"{label:<{width}}" + "".join(f"{cell:>{width}}" for cell in row))
 
@@ -151,9 +144,7 @@ def predict(arguments: argparse.Namespace) -> None:
     n_rows = 0
     with common.open_table(model, arguments) as table:
         kept = [find_column(name, table) for name in arguments.keep]
-        titles = [
-            table.names[index] if table.named else given for given, index in zip(arguments.keep, kept, strict=True)
-        ]
+        titles = [table.names[index] for index in kept] if table.named else arguments.keep
         with _output(arguments) as write:
             write([[*titles, *_titles(model, arguments)]])
             for block in model.blocks(table, decimal=arguments.decimal, say=common.say):
@@ -203,17 +194,14 @@ def _output(arguments: argparse.Namespace) -> Iterator[Callable[[Iterable[Sequen
             stream.seek(0)
             with _destination(arguments.out) as destination:
                 shutil.copyfileobj(stream, destination)
+                destination.flush()
 
 
-@contextmanager
-def _destination(out: Path | None) -> Iterator[BinaryIO]:
+def _destination(out: Path | None) -> AbstractContextManager[BinaryIO]:
     if out is not None:
-        with replace_file(out) as stream:
-            yield stream
-        return
+        return replace_file(out)
     sys.stdout.flush()
-    yield sys.stdout.buffer
-    sys.stdout.flush()
+    return nullcontext(sys.stdout.buffer)
 
 
 def _write_rows(stream: Any, rows: Iterable[Sequence[Any]], exact: bool, on_terminal: bool) -> None:
