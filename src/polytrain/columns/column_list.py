@@ -211,21 +211,16 @@ def unique_names(columns: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     >>> unique_names([("age", ["age", "age is missing"]), ("age is missing", ["age is missing"])])
     ['age', 'age is missing (2)', 'age is missing']
     """
-    taken = {column for column, _ in columns}
-    kept: set[str] = set()
-    names = []
+    reserved = {column for column, _ in columns}
+    names: dict[str, None] = {}
     for column, features in columns:
         for name in features:
             free, number = name, 1
-            if name == column and name not in kept:
-                kept.add(name)
-            else:
-                while free in taken:
-                    number += 1
-                    free = f"{name} ({number})"
-            taken.add(free)
-            names.append(free)
-    return names
+            while free in names or (free in reserved and free != column):
+                number += 1
+                free = f"{name} ({number})"
+            names[free] = None
+    return list(names)
 
 
 # --- categorical_features ---------------------------------------------------------------------------------------------

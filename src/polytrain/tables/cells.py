@@ -95,17 +95,15 @@ class FileCells:
 
             return Categorical.from_codes(*self.coded), None
         if self.is_typed:
-            values, wrong = self._typed_values(form)
+            values = self._typed_values(form)
+            wrong = np.isinf(values)
         elif form.is_plain and self._plain_numbers is not None:
             return self._plain_numbers, None
         else:
             codes, texts = self.coded
-            parsed = [form.parse(text) for text in texts]
-            wrong = np.array([*(value is None for value in parsed), False])[codes]
-            is_date = form.kind == "date"
-            gap = np.iinfo(np.int64).min if is_date else np.nan
-            filled = [*(gap if value is None else value for value in parsed), gap]
-            values = np.array(filled, np.int64).view("M8[us]")[codes] if is_date else np.array(filled, float)[codes]
+            parsed = [*map(form.parse, texts), None]
+            values = np.array(parsed, dtype="datetime64[us]" if form.kind == "date" else np.float64)[codes]
+            wrong = np.isnan(values) & (codes >= 0)
         return values, int(wrong.argmax()) if wrong.any() else None
 
     @cached_property
@@ -120,17 +118,16 @@ class FileCells:
         values = np.where(gone, np.nan, values)
         return values if (np.isfinite(values) | gone).all() else None
 
-    def _typed_values(self, form: Form) -> tuple[NDArray, NDArray]:
-        """Return values of a column that has a type, and which of them do not fit the form."""
+    def _typed_values(self, form: Form) -> NDArray:
+        """Return values of a column that has a type."""
         try:
             if form.kind == "date":
-                dates = self._cells.dates().astype("datetime64[us]")
-                return dates, np.zeros(len(dates), dtype=bool)
+                return self._cells.dates().astype("datetime64[us]")
             values = self._cells.numbers()
         except ValueError as error:  # a date in a column of numbers, or the reverse
             raise TableError(f"{self._table.label}: {error}") from None
         markers = [float(text) for text in self._missing if is_number(text)]
-        return np.where(np.isin(values, markers), np.nan, values), np.isinf(values)
+        return np.where(np.isin(values, markers), np.nan, values)
 
 
 def _text(value: Any) -> str:

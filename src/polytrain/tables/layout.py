@@ -9,7 +9,7 @@ from typing import Any
 from polytrain.columns import Column
 from polytrain.columns.forms import DEFAULT_MISSING, Form
 from polytrain.columns.scalars import text_of
-from polytrain.records import read_value
+from polytrain.records import read_entries
 from polytrain.tables.options import TableError, option
 from polytrain.tables.table_file import TableFile, position_names
 from polytrain.texts import listed
@@ -136,31 +136,23 @@ def find_column(given: str | int, table: TableFile) -> int:
 # --- the layout in a model file: docs/model-files.md describes it ---
 
 
-@dataclass(frozen=True)
-class _Section:
-    """What a model file holds about tables."""
-
-    layout: Layout
-    training: dict[str, Fact]
-
-
 def write_section(layout: Layout, training: dict[str, Fact], estimator: Any) -> dict[str, Any]:
     """Return the JSON of a layout, and of facts about the training: file, rows, errors."""
     _check_fits(layout, estimator)
-    return asdict(_Section(layout, training))
+    return {"layout": asdict(layout), "training": training}
 
 
 def read_section(content: dict[str, Any], estimator: Any) -> tuple[Layout, dict[str, Fact]]:
     """Return layout and facts about the training; nothing is trusted, and what is wrong is a ValueError."""
-    section = read_value("the table", content, _Section)
-    layout = section.layout
+    section = read_entries("the table", content, {"layout": Layout, "training": dict[str, Fact]})
+    layout = section["layout"]
     for name in ("names", "targets", "missing"):
         if len(set(getattr(layout, name))) < len(getattr(layout, name)):
             raise ValueError(f"{name} of the table should be different texts.")
     if not layout.forms.keys() <= set(layout.names):
         raise ValueError("the forms of the table should be those of its columns.")
     _check_fits(layout, estimator)
-    return layout, section.training
+    return layout, section["training"]
 
 
 def _check_fits(layout: Layout, estimator: Any) -> None:
