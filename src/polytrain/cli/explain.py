@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from polytrain.cli import common
-from polytrain.cli.common import CommandError, group, option, several
-from polytrain.explain import LocalExplanations, sobol_indices, top_terms
+from polytrain.cli.common import CommandError, group, number, option, several
+from polytrain.explain import FeatureImportances, LocalExplanations, sobol_indices, top_terms
 from polytrain.explain.local import number_format
 from polytrain.explain.terms import strongest_terms
 from polytrain.tables import TableModel, load_table_model
@@ -24,7 +24,7 @@ _DISTRIBUTIONS = {"training": "as in training", "data": "as in DATA"}
     common.data(nargs="?"),
     common.READING,
     common.JSON,
-    option("--terms", "how many terms, or columns of a row (default: 10)", type=int, default=10, metavar="K"),
+    number("--terms", "K", int, "how many terms, or columns of a row (default: 10)", 10),
     option(
         "--class",
         "the class whose polynomial is shown (default: the first, or with --row that of the largest score; with two "
@@ -109,12 +109,11 @@ def explain(arguments: argparse.Namespace) -> None:
 def _facts(model: TableModel, X: Any, train: int, arguments: argparse.Namespace) -> dict[str, Any]:
     indices = sobol_indices(model.view, X)
     names, total, second = indices.feature_names, indices.total.mean(axis=0), indices.second.mean(axis=0)
-    shares = zip(names, (total / (total.sum() or 1.0)).tolist(), strict=True)
     pairs = [(names[i], names[j], float(second[i, j])) for i, j in zip(*np.triu_indices(len(names), 1), strict=True)]
     pairs.sort(key=lambda pair: -pair[2])
     terms = strongest_terms(model.view, X, arguments.terms, train)
     found: dict[str, Any] = {
-        "importances": dict(sorted(shares, key=lambda pair: -pair[1])),
+        "importances": dict(FeatureImportances(total / (total.sum() or 1.0), names).ranked()),
         "interactions": [{"columns": [left, right], "share": share} for left, right, share in pairs[: arguments.terms]],
         "higher_interactions": float(indices.higher.mean()),
         "terms_of": terms.train_name,
@@ -125,13 +124,7 @@ def _facts(model: TableModel, X: Any, train: int, arguments: argparse.Namespace)
         ],
     }
     if arguments.units is not None:
-        largest = top_terms(
-            model.estimator,
-            arguments.terms,
-            train=train,
-            units=arguments.units,
-            feature_names=list(model.view.feature_names),
-        )
+        largest = top_terms(model.view, arguments.terms, train=train, units=arguments.units)
         found["units"], found["coefficients_proven"] = largest.units, largest.exact
         found["coefficients"] = dict(zip(largest.names, largest.coefficients.tolist(), strict=True))
     return found
@@ -184,8 +177,7 @@ def _explain_rows(model: TableModel, train: int | None, arguments: argparse.Name
     options = {"background": background, "decimal": arguments.decimal, "say": common.say}
     with common.open_table(model, arguments) as table:
         explained, places = model.explain_rows(table, arguments.rows, **options)
-    largest = explained.scores.argmax(axis=1).tolist()
-    scores = [score if train is None else train for score in largest]
+    scores = explained.scores.argmax(axis=1).tolist() if train is None else [train] * len(places)
     rows = [_row_facts(explained, places[row], row, score) for row, score in enumerate(scores)]
     if arguments.json:
         common.show_json({"background": background, "rows": rows})
@@ -216,8 +208,8 @@ def _show_row(row: dict[str, Any], columns: list[tuple[str, str, float]], label:
     for name, cell, value in columns:
         lines.append((f"{name} = {cell}" if cell else name, f"{'' if value < 0 else '+'}{written(value)}"))
     lines.append((label, written(row["score"])))
-    width = max(len(number) for _, number in lines)
+    width = max(len(text) for _, text in lines)
     title = f"row {row['row']}"
     common.show_heading(title if row["place"] == title else f"{title} ({row['place']})")
-    for name, number in lines:
-        common.show(f"  {number:>{width}}  {name}")
+    for name, text in lines:
+        common.show(f"  {text:>{width}}  {name}")

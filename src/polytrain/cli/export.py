@@ -10,8 +10,7 @@ from typing import Any
 from polytrain.atomic_file import write_atomically
 from polytrain.cli import common
 from polytrain.cli.common import option
-from polytrain.columns import CategoryColumn, DateColumn
-from polytrain.columns.scalars import text_of
+from polytrain.columns import DateColumn
 from polytrain.export import to_c, to_onnx
 from polytrain.tables import TableModel, load_table_model
 from polytrain.tables.model import model_facts
@@ -114,8 +113,8 @@ def _column_facts(model: TableModel) -> list[dict[str, Any]]:
     for k, (name, group) in enumerate(zip(model.view.column_names, model.view.groups, strict=True)):
         column = model.view.column(k)
         facts: dict[str, Any] = {"name": name, "kind": "number" if column is None else column.kind}
-        if isinstance(column, CategoryColumn):
-            facts["categories"] = [text_of(level) for level in column.levels]
+        if (levels := model.view.levels(k)) is not None:
+            facts["categories"] = list(levels)
         if isinstance(column, DateColumn):
             facts["parts"] = list(column.parts)
         facts["has_missing"] = any(model.fitted.maps[feature].has_missing for feature in group)

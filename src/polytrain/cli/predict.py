@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from polytrain.atomic_file import replace_file, written_in_place
 from polytrain.cli import common
-from polytrain.cli.common import CommandError, option, several, switch
+from polytrain.cli.common import CommandError, number, option, several, switch
 from polytrain.columns.forms import is_number
 from polytrain.tables import TableModel, load_table_model
 from polytrain.tables.cells import FileCells
@@ -109,11 +109,8 @@ def report(arguments: argparse.Namespace) -> None:
     common.READING,
     option("--out", "CSV file to write (default: standard output)", type=Path, metavar="FILE"),
     switch("--probabilities", "add one column per class with its probability"),
-    option(
-        "--interval",
-        "add the ends of intervals that hold this part of the true numbers, such as 0.9",
-        type=float,
-        metavar="PART",
+    number(
+        "--interval", "PART", float, "add the ends of intervals that hold this part of the true numbers, such as 0.9"
     ),
     several("--keep", "COLUMN", "columns of the table to copy, such as an identifier"),
     switch("--exact-text", "no apostrophe before text that a spreadsheet takes for a formula"),
@@ -186,8 +183,7 @@ def _predict(model: TableModel, block: PreparedBlock, arguments: argparse.Namesp
 def _output(arguments: argparse.Namespace) -> Iterator[Callable[[Iterable[Sequence[Any]]], None]]:
     """Yield a function that writes rows as CSV: a file appears once it is whole, other output after the last row."""
     on_terminal = arguments.out is None and sys.stdout.isatty()
-    in_place = arguments.out is None or written_in_place(arguments.out)
-    waits = in_place and arguments.data != "-"
+    waits = arguments.data != "-" and (arguments.out is None or written_in_place(arguments.out))
     with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) if waits else _destination(arguments.out) as stream:
         yield lambda rows: _write_rows(stream, rows, arguments.exact_text, on_terminal)
         if waits:

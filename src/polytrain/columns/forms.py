@@ -15,10 +15,11 @@ from functools import cached_property
 from itertools import takewhile
 from typing import Literal
 
-__all__ = ["DATE_PATTERNS", "DEFAULT_MISSING", "Form", "find_form", "is_number"]
+__all__ = ["DATE_PATTERNS", "DEFAULT_MISSING", "Form", "Kind", "find_form", "is_number"]
 
 #: Text that stands for a missing value unless others are named. The empty cell always does.
 DEFAULT_MISSING = ("?", "NA", "N/A", "NaN", "nan", "NULL", "null")
+#: What the cells of a column hold.
 Kind = Literal["number", "date", "text", "truth"]
 
 # --- numbers ----------------------------------------------------------------------------------------------------------

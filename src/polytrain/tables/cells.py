@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns import CategoryColumn, DateColumn
 from polytrain.columns.cells import Cells
-from polytrain.columns.forms import Form, find_form, is_number
+from polytrain.columns.forms import Form, Kind, find_form, is_number
 from polytrain.columns.frames import open_table
 from polytrain.columns.scalars import is_missing, text_of
 from polytrain.tables.layout import Layout, column_names, fitted_columns
-from polytrain.tables.options import TableError, option
+from polytrain.tables.options import Say, TableError, option
 from polytrain.tables.table_file import TableFile
 from polytrain.texts import listed
 
 __all__ = ["FileCells", "RowReader", "match_texts"]
 
-_Kind = Literal["number", "date"]
 _TRUTH = Form("truth")
 # New categories of a column that a note names.
 _N_EXAMPLES = 3
@@ -37,9 +36,6 @@ class FileCells:
     def __init__(self, series: Any, table: TableFile, missing: Collection[str] = ()) -> None:
         self.series, self._table, self._missing = series, table, missing
         self.name = series.name
-
-    def __len__(self) -> int:
-        return len(self.series)
 
     def __getitem__(self, row: int) -> str:
         """Text of a cell; numbers of files with types in their shortest form."""
@@ -142,20 +138,14 @@ class RowReader:
     """
 
     def __init__(
-        self,
-        layout: Layout,
-        estimator: Any,
-        table: TableFile,
-        targets: Sequence[int] = (),
-        decimal: str | None = None,
-        say: Callable[[str], None] | None = None,
+        self, layout: Layout, estimator: Any, table: TableFile, targets: Sequence[int], decimal: str | None, say: Say
     ) -> None:
         if decimal not in (None, ".", ","):
             raise TableError(f"{option('decimal', decimal)} must be '.' or ','.")
         names = column_names(layout, estimator)
         self._table, self._missing = table, frozenset(layout.missing)
         self._columns = list(zip(names, fitted_columns(estimator), layout.find(table, names, targets), strict=True))
-        self._decimal, self._say = decimal, say or (lambda text: None)
+        self._decimal, self._say = decimal, say
         self._forms = {name: _with_decimal(form, decimal) for name, form in layout.forms.items()}
         self._new: dict[str, tuple[int, list[str]]] = {}
 
@@ -176,7 +166,7 @@ class RowReader:
                 columns[name] = self.values(cells, name, "date" if isinstance(kind, DateColumn) else "number")
         return DataFrame(columns, index=frame.index)
 
-    def values(self, cells: FileCells, name: str, kind: _Kind = "number", what: str = "") -> NDArray:
+    def values(self, cells: FileCells, name: str, kind: Kind = "number", what: str = "") -> NDArray:
         """Return numbers or dates of a column; an error names the cells, ``what``, that are something else."""
         form = Form(kind) if cells.is_typed else self._form_of(name, cells, kind)
         values, wrong = cells.values(form)
@@ -190,7 +180,7 @@ class RowReader:
             f"cell, or leave it empty if the value is missing{remedy}."
         )
 
-    def _form_of(self, name: str, cells: FileCells, kind: _Kind) -> Form:
+    def _form_of(self, name: str, cells: FileCells, kind: Kind) -> Form:
         """Return the form of text that holds numbers or dates: as in training, or as its first cells show."""
         if name not in self._forms and (form := cells.find_form(self._decimal)) is not None:
             if form.kind == kind and not form.is_plain:

@@ -45,13 +45,9 @@ class Layout:
         levels = {text_of(level).strip() for column in columns for level in getattr(column, "levels", ())}
         # Dates are written as in the frame, unless a file shows it as well.
         patterns = {name: getattr(column, "pattern", "iso") for name, column in zip(names, columns, strict=True)}
-        return cls(
-            names,
-            targets=(),
-            named=hasattr(estimator, "feature_names_in_"),
-            forms={name: Form("date", pattern=pattern) for name, pattern in patterns.items() if pattern != "iso"},
-            missing=tuple(text for text in DEFAULT_MISSING if text not in levels),
-        )
+        forms = {name: Form("date", pattern=pattern) for name, pattern in patterns.items() if pattern != "iso"}
+        missing = tuple(text for text in DEFAULT_MISSING if text not in levels)
+        return cls(names, (), hasattr(estimator, "feature_names_in_"), forms, missing)
 
     def find(self, table: TableFile, names: Sequence[str], among: Sequence[int] = ()) -> list[int]:
         """Return where columns of the training are in ``table``.

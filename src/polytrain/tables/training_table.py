@@ -183,9 +183,8 @@ def _targets(goals: Any, is_truth: bool, label: str, options: TableOptions) -> t
         return values.to_numpy(dtype=str), True
     distinct = values.unique()
     whole = bool((distinct == np.round(distinct)).all() and np.abs(distinct).max() < 2**53)
-    classify = options.task == "classification" or (
-        options.task == "auto" and whole and len(distinct) <= _MAX_NUMBER_LABELS
-    )
+    few = whole and len(distinct) <= _MAX_NUMBER_LABELS
+    classify = options.task == "classification" or (options.task == "auto" and few)
     if classify and not whole:
         raise TableError(
             f"{label}: the target {name!r} holds numbers with fractions, which cannot be labels. Leave out "
