@@ -90,16 +90,14 @@ def explain(arguments: argparse.Namespace) -> None:
     if arguments.rows is not None:
         _explain_rows(model, train, arguments)
         return
-    X = None
+    sample = RowSample()
     if arguments.data is not None:
-        sample = RowSample()
         with common.open_table(model, arguments) as table:
             for block in model.blocks(table, decimal=arguments.decimal, say=common.say):
                 sample.add(block.X)
             if not len(sample.rows):
                 raise CommandError(f"{table.label} holds no rows. Name a file with rows.")
-        X = sample.rows
-    facts = _facts(model, X, train or 0, arguments)
+    facts = _facts(model, sample.rows if len(sample.rows) else None, train or 0, arguments)
     if arguments.json:
         common.show_json(facts)
     else:
@@ -112,7 +110,7 @@ def _facts(model: TableModel, X: Any, train: int, arguments: argparse.Namespace)
     pairs = [(names[i], names[j], float(second[i, j])) for i, j in zip(*np.triu_indices(len(names), 1), strict=True)]
     pairs.sort(key=lambda pair: -pair[2])
     terms = strongest_terms(model.view, X, arguments.terms, train)
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "importances": dict(FeatureImportances(total / (total.sum() or 1.0), names).ranked()),
         "interactions": [{"columns": [left, right], "share": share} for left, right, share in pairs[: arguments.terms]],
         "higher_interactions": float(indices.higher.mean()),
@@ -125,9 +123,9 @@ def _facts(model: TableModel, X: Any, train: int, arguments: argparse.Namespace)
     }
     if arguments.units is not None:
         largest = top_terms(model.view, arguments.terms, train=train, units=arguments.units)
-        found["units"], found["coefficients_proven"] = largest.units, largest.exact
-        found["coefficients"] = dict(zip(largest.names, largest.coefficients.tolist(), strict=True))
-    return found
+        facts["units"], facts["coefficients_proven"] = largest.units, largest.exact
+        facts["coefficients"] = dict(zip(largest.names, largest.coefficients.tolist(), strict=True))
+    return facts
 
 
 def _show_facts(facts: dict[str, Any]) -> None:

@@ -109,7 +109,7 @@ def info(arguments: argparse.Namespace) -> None:
 def _column_facts(model: TableModel) -> list[dict[str, Any]]:
     """Return what each column is, whether missing cells were learned from, and where and how it stands in a table."""
     forms, positions = model.layout.forms, {name: k for k, name in enumerate(model.layout.names)}
-    found = []
+    columns = []
     for k, (name, group) in enumerate(zip(model.view.column_names, model.view.groups, strict=True)):
         column = model.view.column(k)
         facts: dict[str, Any] = {"name": name, "kind": "number" if column is None else column.kind}
@@ -120,5 +120,5 @@ def _column_facts(model: TableModel) -> list[dict[str, Any]]:
         facts["has_missing"] = any(model.fitted.maps[feature].has_missing for feature in group)
         facts["position"], form = positions.get(name, k), forms.get(name)
         facts["form"] = None if form is None else form.describe()
-        found.append(facts)
-    return found
+        columns.append(facts)
+    return columns

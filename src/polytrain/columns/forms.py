@@ -245,11 +245,11 @@ def _find_number(texts: Sequence[str], decimal: str | None, delimiter: str | Non
         return Form("number")
     fallback = Form("number") if plain else None
     matches = [match for match in takewhile(bool, map(_LOOSE.fullmatch, texts)) if match]
-    found = [match["prefix"] or match["suffix"] or "" for match in matches]
-    unit = max(found, default="")
-    if len(matches) < len(texts) or not set(found) <= {"", unit}:
+    units = [match["prefix"] or match["suffix"] or "" for match in matches]
+    unit = max(units, default="")
+    if len(matches) < len(texts) or not set(units) <= {"", unit}:
         return fallback
-    if unit == "%" and not all(found):
+    if unit == "%" and not all(units):
         return None  # 12 % beside 0.12 would be two units
     forms = [Form("number", *marks, unit) for marks in _MARKS if decimal in (None, marks[0])]
     fitting = [form for form in forms if form.fits(texts)]

@@ -218,7 +218,7 @@ def _decimal_remedy(text: str, form: Form) -> str:
     """Name the other decimal mark, if a cell is a number with that."""
     other, sign = (",", "comma") if form.decimal == "." else (".", "point")
     fits = form.kind == "number" and _with_decimal(form, other).parse(text) is not None
-    return f"; if a {sign} separates fractions in this file, say {option('decimal', other)}" if fits else ""
+    return f"; if a {sign} separates fractions in this file, pass {option('decimal', other)}" if fits else ""
 
 
 def _with_decimal(form: Form, decimal: str | None) -> Form:

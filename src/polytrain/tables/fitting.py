@@ -142,7 +142,7 @@ def _make_estimator(is_classification: bool, parameters: dict[str, Any]) -> Any:
     for name in parameters.keys() - signature(kind).parameters.keys():
         raise TableError(
             f"{option(name)} does not apply to {'classification' if is_classification else 'regression'}. Leave it "
-            f"out, or say {option('task')}. Parameters are those of {kind.__name__}."
+            f"out, or pass {option('task')}. Parameters are those of {kind.__name__}."
         )
     return kind(**parameters)
 

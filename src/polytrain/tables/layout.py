@@ -73,7 +73,7 @@ class Layout:
             )
         places = {name: k for k, name in enumerate(known)}
         if lacking := [name for name in names if name not in places]:
-            remedy = f"Name the columns as in training, or, if it has no header, say {option('header', 'no')}"
+            remedy = f"Name the columns as in training, or, if it has no header, pass {option('header', 'no')}"
             what = "column"
             if set(lacking) <= set(self.targets):
                 what, remedy = "target", f"Name another column with {option('target')}"

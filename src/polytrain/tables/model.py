@@ -279,7 +279,7 @@ class TableModel:
         """
         if background == "training" and any(feature_map.measure() is None for feature_map in self.fitted.maps):
             raise TableError(
-                "this model does not know how its columns were distributed in training. Say "
+                "this model does not know how its columns were distributed in training. Pass "
                 f"{option('background', 'data')}, with a table that is like the training's."
             )
         found: dict[int, tuple[NDArray, tuple[str, ...], str]] = {}

@@ -15,7 +15,7 @@ __all__ = ["BLOCK_ROWS", "TableFile", "check_width", "clean_names", "make_table"
 #: Rows of a block unless told otherwise.
 BLOCK_ROWS = 8192
 _MAX_COLUMNS = 100_000
-#: Yields frames of at most so many rows, or one of all rows for None.
+#: Yields frames of at most the given number of rows, or for None a single frame of all rows.
 Frames = Callable[[int | None], Iterator[Any]]
 
 

@@ -148,7 +148,7 @@ def _values(cells: FileCells, form: Form | None) -> Any:
 def _odd_cell(cells: FileCells, row: int, decimal: str | None) -> TableError:
     text = cells[row]
     is_decimal = decimal is None and "," in text and is_number(text.replace(",", "."))
-    comma = f"; if a comma separates fractions, say {option('decimal', ',')}" if is_decimal else ""
+    comma = f"; if a comma separates fractions, pass {option('decimal', ',')}" if is_decimal else ""
     return TableError(
         f"{cells.place(row)}: column {cells.name!r} holds numbers, but here {text!r:.60}. Fix the cell, name it as "
         f"missing ({option('missing', text)}), or encode the column as categories "
