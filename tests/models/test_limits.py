@@ -104,7 +104,7 @@ def test_many_missing_texts(comparisons):
     block = pandas.DataFrame({"a": ["1"] * 100, "b": ["x"] * 99 + ["7?"]})
     layout = Layout(("a", "b"), (), False, {}, missing)
     table = SimpleNamespace(delimiter=",", label="table", names=["a", "b"], named=False)
-    frame = RowReader(layout, model, table).read(block)
+    frame = RowReader(layout, model, table, (), None, print).read(block)
     assert np.isnan(model.model_.columns.encode(frame)).sum() == 1
     assert comparisons() < 2000
 

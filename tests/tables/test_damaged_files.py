@@ -94,7 +94,7 @@ def read(path):
                 for k in range(len(table.names)):
                     column = FileCells(frame.iloc[:, k], table, missing)
                     codes, _ = column.coded
-                    assert len(codes) == len(column) == len(frame)
+                    assert len(codes) == len(column.series) == len(frame)
                     form = column.find_form() or Form("text")
                     if form.kind != "text":
                         assert column.values(form)[1] is None or column.is_typed

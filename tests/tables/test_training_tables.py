@@ -46,7 +46,7 @@ def test_features_equal_the_reference(tmp_path_factory, drawn):
     model = fitted(learned, TensorTrainClassifier(rank=1, max_sweeps=0))
     path.write_text("".join(f"{x},{c}\n" for x, c in rows))
     with open_table_file(path, ReadOptions(header="no")) as table:
-        reader = RowReader(model.layout, model.estimator, table)
+        reader = RowReader(model.layout, model.estimator, table, (), None, print)
         frames = [reader.read(block) for block in table.blocks(3)]
     parts = [model.fitted.columns.encode(frame) for frame in frames]
     np.testing.assert_array_equal(np.concatenate(parts), expected)

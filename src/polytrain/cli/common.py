@@ -14,7 +14,7 @@ import os
 import shlex
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
@@ -98,6 +98,21 @@ def several(name: str, metavar: str, about: str, **settings: Any) -> Argument:
     return option(name, about, metavar=metavar, **{"nargs": "+", "action": "extend", "default": []} | settings)
 
 
+def number(name: str, metavar: str, kind: type, about: str, default: Any = None, **settings: Any) -> Argument:
+    """Return an option that takes a number, or the word that is its default."""
+
+    def read(text: str) -> Any:
+        return text if text == default else kind(text)
+
+    read.__name__ = kind.__name__  # what argparse calls it in its errors
+    return option(name, about, metavar=metavar, type=read, default=default, **settings)
+
+
+def one_of(name: str, names: Sequence[str], about: str, default: str | None = None) -> Argument:
+    """Return an option that takes one of many names, which the help need not list twice."""
+    return option(name, about, metavar="NAME", choices=names, default=default)
+
+
 def group(title: str, *arguments: Argument) -> Argument:
     """Return arguments that have a heading of their own in the help."""
 
@@ -152,11 +167,8 @@ def read_options(arguments: argparse.Namespace, header: str) -> ReadOptions:
     """Return how DATA is to be read."""
     from polytrain.tables import ReadOptions  # imported late, so that help comes at once
 
-    return ReadOptions(
-        header=arguments.header or header,
-        delimiter={"tab": "\t", "\\t": "\t"}.get(arguments.delimiter, arguments.delimiter),
-        encoding=arguments.encoding,
-    )
+    delimiter = "\t" if arguments.delimiter in ("tab", "\\t") else arguments.delimiter
+    return ReadOptions(arguments.header or header, delimiter, arguments.encoding)
 
 
 def open_table(model: TableModel, arguments: argparse.Namespace) -> TableFile:
@@ -175,11 +187,9 @@ def check_output(path: Path, *inputs: str | os.PathLike[str]) -> None:
     target, needed = (path, os.W_OK) if in_place else (folder, os.W_OK | os.X_OK)
     if open_descriptor(path) is None and not os.access(target, needed):
         raise CommandError(f"--out {path}: no permission to write to {target}. Name another file.")
-    for given in inputs:
-        if not path.exists() or path.is_char_device() or str(given) == "-" or not Path(given).exists():
-            continue
-        if path.samefile(given):
-            raise CommandError(f"--out {path} would replace a file that is read. Name another.")
+    files = [given for given in inputs if str(given) != "-" and Path(given).exists()]
+    if path.exists() and not path.is_char_device() and any(map(path.samefile, files)):
+        raise CommandError(f"--out {path} would replace a file that is read. Name another.")
 
 
 # --- output ---
@@ -188,6 +198,12 @@ def check_output(path: Path, *inputs: str | os.PathLike[str]) -> None:
 def show(line: str = "") -> None:
     """Print a line of a result."""
     _print(line, sys.stdout)
+
+
+def show_heading(line: str) -> None:
+    """Print the first line of a further part of a result."""
+    show()
+    show(line)
 
 
 def say(line: str) -> None:

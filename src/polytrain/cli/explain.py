@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from polytrain.cli import common
-from polytrain.cli.common import CommandError, group, option, several
-from polytrain.explain import LocalExplanations, sobol_indices, top_terms
+from polytrain.cli.common import CommandError, group, number, option, several
+from polytrain.explain import FeatureImportances, LocalExplanations, sobol_indices, top_terms
 from polytrain.explain.local import number_format
 from polytrain.explain.terms import strongest_terms
 from polytrain.tables import TableModel, load_table_model
@@ -24,7 +24,7 @@ _DISTRIBUTIONS = {"training": "as in training", "data": "as in DATA"}
     common.data(nargs="?"),
     common.READING,
     common.JSON,
-    option("--terms", "how many terms, or columns of a row (default: 10)", type=int, default=10, metavar="K"),
+    number("--terms", "K", int, "how many terms, or columns of a row (default: 10)", 10),
     option(
         "--class",
         "the class whose polynomial is shown (default: the first, or with --row that of the largest score; with two "
@@ -83,20 +83,21 @@ def explain(arguments: argparse.Namespace) -> None:
     if arguments.terms < 1:
         raise CommandError(f"--terms must be at least 1, got {arguments.terms}.")
     _check_row_arguments(arguments)
-    train = _train_index(model, arguments.label)
+    names = model.view.fitted.train_names
+    if arguments.label not in (None, *names):
+        raise CommandError(f"--class {arguments.label}: there is no such polynomial; there are {listed(names)}.")
+    train = None if arguments.label is None else names.index(arguments.label)
     if arguments.rows is not None:
         _explain_rows(model, train, arguments)
         return
-    X = None
+    sample = RowSample()
     if arguments.data is not None:
-        sample = RowSample()
         with common.open_table(model, arguments) as table:
             for block in model.blocks(table, decimal=arguments.decimal, say=common.say):
                 sample.add(block.X)
             if not len(sample.rows):
                 raise CommandError(f"{table.label} holds no rows. Name a file with rows.")
-        X = sample.rows
-    facts = _facts(model, X, train or 0, arguments)
+    facts = _facts(model, sample.rows if len(sample.rows) else None, train or 0, arguments)
     if arguments.json:
         common.show_json(facts)
     else:
@@ -106,12 +107,11 @@ def explain(arguments: argparse.Namespace) -> None:
 def _facts(model: TableModel, X: Any, train: int, arguments: argparse.Namespace) -> dict[str, Any]:
     indices = sobol_indices(model.view, X)
     names, total, second = indices.feature_names, indices.total.mean(axis=0), indices.second.mean(axis=0)
-    shares = zip(names, (total / (total.sum() or 1.0)).tolist(), strict=True)
     pairs = [(names[i], names[j], float(second[i, j])) for i, j in zip(*np.triu_indices(len(names), 1), strict=True)]
     pairs.sort(key=lambda pair: -pair[2])
     terms = strongest_terms(model.view, X, arguments.terms, train)
-    found: dict[str, Any] = {
-        "importances": dict(sorted(shares, key=lambda pair: -pair[1])),
+    facts: dict[str, Any] = {
+        "importances": dict(FeatureImportances(total / (total.sum() or 1.0), names).ranked()),
         "interactions": [{"columns": [left, right], "share": share} for left, right, share in pairs[: arguments.terms]],
         "higher_interactions": float(indices.higher.mean()),
         "terms_of": terms.train_name,
@@ -122,34 +122,25 @@ def _facts(model: TableModel, X: Any, train: int, arguments: argparse.Namespace)
         ],
     }
     if arguments.units is not None:
-        largest = top_terms(
-            model.estimator,
-            arguments.terms,
-            train=train,
-            units=arguments.units,
-            feature_names=list(model.view.feature_names),
-        )
-        found["units"], found["coefficients_proven"] = largest.units, largest.exact
-        found["coefficients"] = dict(zip(largest.names, largest.coefficients.tolist(), strict=True))
-    return found
+        largest = top_terms(model.view, arguments.terms, train=train, units=arguments.units)
+        facts["units"], facts["coefficients_proven"] = largest.units, largest.exact
+        facts["coefficients"] = dict(zip(largest.names, largest.coefficients.tolist(), strict=True))
+    return facts
 
 
 def _show_facts(facts: dict[str, Any]) -> None:
     common.show("importances of the columns, taken as independent")
     _show_shares(list(facts["importances"].items()))
-    common.show()
-    common.show("share of the variance made by pairs of columns")
+    common.show_heading("share of the variance made by pairs of columns")
     shares = [(" * ".join(pair["columns"]), pair["share"]) for pair in facts["interactions"]]
     _show_shares([*shares, ("three and more columns", facts["higher_interactions"])])
-    common.show()
     proof = "" if facts["proven"] else " (not proven)"
-    common.show(f"strongest terms for {facts['terms_of']}{proof}: effect, share, term")
+    common.show_heading(f"strongest terms for {facts['terms_of']}{proof}: effect, share, term")
     for term in facts["terms"]:
         common.show(f"  {term['effect']:+12.5g} {100 * term['share']:6.2f} %  {term['term']}")
     if "coefficients" in facts:
         proof = "" if facts["coefficients_proven"] else " (not proven)"
-        common.show()
-        common.show(f"largest coefficients{proof}, {facts['units']} features")
+        common.show_heading(f"largest coefficients{proof}, {facts['units']} features")
         for name, coefficient in facts["coefficients"].items():
             common.show(f"  {coefficient:>12.5g}  {name}")
 
@@ -159,14 +150,6 @@ def _show_shares(shares: list[tuple[str, float]]) -> None:
     width = max(map(len, names)) + 2
     for name, (_, share) in zip(names, shares, strict=True):
         common.show(f"  {name:<{width}}{100 * share:6.2f} %")
-
-
-def _train_index(model: TableModel, label: str | None) -> int | None:
-    """Index of the polynomial that speaks for a class; None if no class was named."""
-    names = model.view.fitted.train_names
-    if label is not None and label not in names:
-        raise CommandError(f"--class {label}: there is no such polynomial; there are {listed(names)}.")
-    return None if label is None else names.index(label)
 
 
 # --- explaining rows ---
@@ -192,8 +175,7 @@ def _explain_rows(model: TableModel, train: int | None, arguments: argparse.Name
     options = {"background": background, "decimal": arguments.decimal, "say": common.say}
     with common.open_table(model, arguments) as table:
         explained, places = model.explain_rows(table, arguments.rows, **options)
-    largest = explained.scores.argmax(axis=1).tolist()
-    scores = [score if train is None else train for score in largest]
+    scores = explained.scores.argmax(axis=1).tolist() if train is None else [train] * len(places)
     rows = [_row_facts(explained, places[row], row, score) for row, score in enumerate(scores)]
     if arguments.json:
         common.show_json({"background": background, "rows": rows})
@@ -220,18 +202,12 @@ def _row_facts(explained: LocalExplanations, place: str, row: int, score: int) -
 def _show_row(row: dict[str, Any], columns: list[tuple[str, str, float]], label: str) -> None:
     """Show a sum: the mean, what columns bring, and the score below."""
     written = number_format([row["score"], row["mean"], *(value for *_, value in columns)])
-    names = [f"{name} = {cell}" if cell else name for name, cell, _ in columns]
-    lines = [
-        ("mean", written(row["mean"])),
-        *(
-            (name, f"{'' if value < 0 else '+'}{written(value)}")
-            for name, (*_, value) in zip(names, columns, strict=True)
-        ),
-        (label, written(row["score"])),
-    ]
-    width = max(len(number) for _, number in lines)
+    lines = [("mean", written(row["mean"]))]
+    for name, cell, value in columns:
+        lines.append((f"{name} = {cell}" if cell else name, f"{'' if value < 0 else '+'}{written(value)}"))
+    lines.append((label, written(row["score"])))
+    width = max(len(text) for _, text in lines)
     title = f"row {row['row']}"
-    common.show()
-    common.show(title if row["place"] == title else f"{title} ({row['place']})")
-    for name, number in lines:
-        common.show(f"  {number:>{width}}  {name}")
+    common.show_heading(title if row["place"] == title else f"{title} ({row['place']})")
+    for name, text in lines:
+        common.show(f"  {text:>{width}}  {name}")

@@ -10,8 +10,7 @@ from typing import Any
 from polytrain.atomic_file import write_atomically
 from polytrain.cli import common
 from polytrain.cli.common import option
-from polytrain.columns import CategoryColumn, DateColumn
-from polytrain.columns.scalars import text_of
+from polytrain.columns import DateColumn
 from polytrain.export import to_c, to_onnx
 from polytrain.tables import TableModel, load_table_model
 from polytrain.tables.model import model_facts
@@ -77,14 +76,10 @@ def info(arguments: argparse.Namespace) -> None:
       polytrain info adult.polytrain --json | jq .features
     """
     model = load_table_model(arguments.model)
-    layout, facts, columns = model.layout, model_facts(model.estimator), _column_facts(model)
-    size, positions = arguments.model.stat().st_size, {name: k for k, name in enumerate(layout.names)}
-    targets = list(layout.targets)
+    facts, columns = model_facts(model.estimator), _column_facts(model)
+    size, targets = arguments.model.stat().st_size, list(model.layout.targets)
     if arguments.json:
         facts["n_features"] = facts.pop("features")
-        for k, column in enumerate(columns):
-            form = layout.forms.get(column["name"])
-            column |= {"position": positions.get(column["name"], k), "form": None if form is None else form.describe()}
         common.show_json(
             {
                 **facts,
@@ -98,33 +93,32 @@ def info(arguments: argparse.Namespace) -> None:
         )
         return
     common.show_facts({**facts, "file size": f"{size} bytes", "target": targets or "not known"})
-    common.show()
-    common.show(f"columns, found by {'name' if layout.named else 'position'}")
-    for k, column in enumerate(columns):
-        form = layout.forms.get(column["name"])
-        written = "" if form is None or form.is_plain else f" ({form.describe()})"
-        common.show(f"  {positions.get(column['name'], k):>4}  {column['name']}: {_describe_column(column)}{written}")
+    common.show_heading(f"columns, found by {'name' if model.layout.named else 'position'}")
+    for column in columns:
+        written = "" if column["form"] in (None, "numbers") else f" ({column['form']})"
+        common.show(f"  {column['position']:>4}  {column['name']}: {_describe_column(column)}{written}")
     if model.estimator.choice_.reasons:
-        common.show()
-        common.show("chosen")
+        common.show_heading("chosen")
         for reason in model.estimator.choice_.reasons:
             common.show(f"  {reason}")
     if model.training:
-        common.show()
-        common.show("training")
+        common.show_heading("training")
         common.show_facts(model.training, indent="  ")
 
 
 def _column_facts(model: TableModel) -> list[dict[str, Any]]:
-    """Return what each column is: name, kind, categories or parts, and whether missing cells were learned from."""
-    found = []
+    """Return what each column is, whether missing cells were learned from, and where and how it stands in a table."""
+    forms, positions = model.layout.forms, {name: k for k, name in enumerate(model.layout.names)}
+    columns = []
     for k, (name, group) in enumerate(zip(model.view.column_names, model.view.groups, strict=True)):
         column = model.view.column(k)
         facts: dict[str, Any] = {"name": name, "kind": column.kind}
-        if isinstance(column, CategoryColumn):
-            facts["categories"] = [text_of(level) for level in column.levels]
+        if (levels := model.view.levels(k)) is not None:
+            facts["categories"] = list(levels)
         if isinstance(column, DateColumn):
             facts["parts"] = list(column.parts)
         facts["has_missing"] = any(model.fitted.maps[feature].has_missing for feature in group)
-        found.append(facts)
-    return found
+        facts["position"], form = positions.get(name, k), forms.get(name)
+        facts["form"] = None if form is None else form.describe()
+        columns.append(facts)
+    return columns

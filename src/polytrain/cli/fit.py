@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from polytrain.atomic_file import written_in_place
 from polytrain.cli import common
-from polytrain.cli.common import CommandError, group, option, several, switch
+from polytrain.cli.common import CommandError, group, number, one_of, option, several, switch
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names
-from polytrain.tables import DEFAULT_MISSING, TableModel, fit_table
+from polytrain.tables import DEFAULT_MISSING, fit_table
 from polytrain.tables.evaluation import METRICS
 from polytrain.tables.fitting import MAX_CHECK_ROWS
 from polytrain.tables.model import model_facts
 
 # Arguments that are not parameters of fit_table under the same name.
-_OTHERS = {"data", "target", "header", "delimiter", "encoding", "out", "json", "quiet"}
-_OTHERS |= {"run", "command_line"}
+_OTHERS = {"data", "target", "header", "delimiter", "encoding", "out", "json", "quiet", "run", "command_line"}
 _AUTO_LOSS = "auto, for classes, learns with the squared loss and makes probabilities of it"
 # Of both tasks; some are known to both.
 _LOSSES = list(dict.fromkeys(["auto", "multinomial", *loss_names("classification"), *loss_names("regression")]))
+_BASES = ["auto", *basis_names()]
 # Facts about the model that are shown after the fit.
 _SHOWN = ("loss", "basis", "bandwidth", "degree", "functions", "rank", "alpha", "parameters")
-
-
-def _auto_or(kind: Callable[[str], Any]) -> dict[str, Any]:
-    """Return argparse's settings of a number, or "auto"."""
-
-    def read(text: str) -> Any:
-        return text if text == "auto" else kind(text)
-
-    read.__name__ = kind.__name__  # what argparse calls it in its errors
-    return {"type": read, "default": "auto"}
 
 
 _READING = common.reading(
@@ -53,55 +42,28 @@ _READING = common.reading(
         action="store_false",
     ),
     option(
-        "--task",
-        "what the target is (default: auto)",
-        choices=("auto", "classification", "regression"),
-        default="auto",
+        "--task", "what the target is (default: auto)", choices=("auto", "classification", "regression"), default="auto"
     ),
 )
 _MODEL = group(
     "the model",
-    option(
-        "--loss", f"{', '.join(_LOSSES)}; {_AUTO_LOSS} (default: auto, or squared)", choices=_LOSSES, metavar="NAME"
-    ),
-    option("--quantile", "level of the loss quantile (default: 0.5)", type=float, metavar="Q"),
-    option("--epsilon", "where the loss huber turns straight (default: 1.35)", type=float, metavar="E"),
+    one_of("--loss", _LOSSES, f"{', '.join(_LOSSES)}; {_AUTO_LOSS} (default: auto, or squared)"),
+    number("--quantile", "Q", float, "level of the loss quantile (default: 0.5)"),
+    number("--epsilon", "E", float, "where the loss huber turns straight (default: 1.35)"),
     option("--class-weight", "weigh classes so that all count the same (default: rows do)", choices=("balanced",)),
-    option("--rank", "default: chosen", metavar="R", **_auto_or(int)),
-    option("--alpha", "regularisation (default: chosen)", **_auto_or(float)),
-    option(
-        "--basis",
-        f"functions of numbers: {', '.join(basis_names())} (default: chosen)",
-        choices=["auto", *basis_names()],
-        default="auto",
-        metavar="NAME",
-    ),
-    option(
-        "--bandwidth",
-        "how much they may vary, if they are not polynomials (default: chosen)",
-        metavar="C",
-        **_auto_or(float),
-    ),
-    option("--degree", "largest power, if they are polynomials (default: 2)", type=int, default=2),
-    option("--max-sweeps", "most sweeps over the columns", metavar="N", **_auto_or(int)),
-    option("--jobs", "processes (default: 1)", dest="n_jobs", type=int, metavar="N"),
+    number("--rank", "R", int, "default: chosen", "auto"),
+    number("--alpha", "ALPHA", float, "regularisation (default: chosen)", "auto"),
+    one_of("--basis", _BASES, f"functions of numbers: {', '.join(_BASES[1:])} (default: chosen)", "auto"),
+    number("--bandwidth", "C", float, "how much they may vary, if they are not polynomials (default: chosen)", "auto"),
+    number("--degree", "DEGREE", int, "largest power, if they are polynomials (default: 2)", 2),
+    number("--max-sweeps", "N", int, "most sweeps over the columns", "auto"),
+    number("--jobs", "N", int, "processes (default: 1)", dest="n_jobs"),
 )
 _CHECKING = group(
     "measuring the error",
-    option(
-        "--folds",
-        f"folds of at most {MAX_CHECK_ROWS:,} rows; 0 for none (default: 3)",
-        type=int,
-        default=3,
-        metavar="K",
-    ),
-    option(
-        "--metric",
-        f"what is measured: {', '.join(METRICS)} (default: error, or rmse)",
-        choices=list(METRICS),
-        metavar="NAME",
-    ),
-    option("--seed", "seed of folds and starts (default: 0)", type=int, default=0),
+    number("--folds", "K", int, f"folds of at most {MAX_CHECK_ROWS:,} rows; 0 for none (default: 3)", 3),
+    one_of("--metric", list(METRICS), f"what is measured: {', '.join(METRICS)} (default: error, or rmse)"),
+    number("--seed", "SEED", int, "seed of folds and starts (default: 0)", 0),
 )
 
 
@@ -138,21 +100,16 @@ def fit(arguments: argparse.Namespace) -> None:
     """
     common.check_output(arguments.out, arguments.data)
     in_place = written_in_place(arguments.out)  # a pipe takes one model only, and does not tell how much went through
-
-    def save(model: TableModel) -> None:
-        """Write the model, with the facts that are known by now."""
-        model.save(arguments.out)
-
     model = fit_table(
         arguments.data,
         arguments.target[0] if len(arguments.target) == 1 else arguments.target,
         reading=common.read_options(arguments, "auto"),
         say=None if arguments.quiet else common.say,
         spell=common.flag,
-        on_fitted=None if in_place else save,
+        on_fitted=None if in_place else lambda model: model.save(arguments.out),
         **_parameters(arguments),
     )
-    save(model)
+    model.save(arguments.out)
     facts, task = model_facts(model.estimator), "classification" if model.is_classifier else "regression"
     results = {"task": task, **{name: facts[name] for name in _SHOWN if name in facts}, **model.training}
     results["model"] = str(arguments.out)

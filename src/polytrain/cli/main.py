@@ -125,13 +125,9 @@ def describe_error(error: BaseException) -> str:
 
 _REMEDIES = {
     errno.ENOENT: "Check the path",
-    errno.EACCES: "Get permission, or name another file",
-    errno.EPERM: "Get permission, or name another file",
-    errno.EISDIR: "Name a file",
-    errno.ENXIO: "Name a file",
-    errno.ENOSPC: "Free some space, or write to another disk",
-    errno.EDQUOT: "Free some space, or write to another disk",
-    errno.EFBIG: "Free some space, or write to another disk",
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "Get permission, or name another file"),
+    **dict.fromkeys((errno.EISDIR, errno.ENXIO), "Name a file"),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "Free some space, or write to another disk"),
 }
 
 

@@ -9,13 +9,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from polytrain.atomic_file import replace_file, written_in_place
 from polytrain.cli import common
-from polytrain.cli.common import CommandError, option, several, switch
+from polytrain.cli.common import CommandError, number, option, several, switch
 from polytrain.columns.forms import is_number
 from polytrain.tables import TableModel, load_table_model
 from polytrain.tables.cells import FileCells
@@ -29,13 +29,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _MOST_CLASSES = 30
 
 
-@common.command(
-    common.MODEL,
-    common.data(),
-    common.READING,
-    common.TARGET,
-    common.JSON,
-)
+@common.command(common.MODEL, common.data(), common.READING, common.TARGET, common.JSON)
 def evaluate(arguments: argparse.Namespace) -> None:
     """Compare predictions with the target in a table. Rows whose target is missing are left out.
 
@@ -61,8 +55,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     if 0 < len(labels) <= _MOST_CLASSES:
         labels = [printable(label) for label in labels]
         width = max(max(map(len, labels)), len(str(figures["n"]))) + 2
-        common.show()
-        common.show("confusion matrix (rows: true class, columns: predicted class)")
+        common.show_heading("confusion matrix (rows: true class, columns: predicted class)")
         for label, row in zip(["", *labels], [labels, *confusion], strict=True):
             common.show(f"{label:<{width}}" + "".join(f"{cell:>{width}}" for cell in row))
 
@@ -116,11 +109,8 @@ def report(arguments: argparse.Namespace) -> None:
     common.READING,
     option("--out", "CSV file to write (default: standard output)", type=Path, metavar="FILE"),
     switch("--probabilities", "add one column per class with its probability"),
-    option(
-        "--interval",
-        "add the ends of intervals that hold this part of the true numbers, such as 0.9",
-        type=float,
-        metavar="PART",
+    number(
+        "--interval", "PART", float, "add the ends of intervals that hold this part of the true numbers, such as 0.9"
     ),
     several("--keep", "COLUMN", "columns of the table to copy, such as an identifier"),
     switch("--exact-text", "no apostrophe before text that a spreadsheet takes for a formula"),
@@ -151,9 +141,7 @@ def predict(arguments: argparse.Namespace) -> None:
     n_rows = 0
     with common.open_table(model, arguments) as table:
         kept = [find_column(name, table) for name in arguments.keep]
-        titles = [
-            table.names[index] if table.named else given for given, index in zip(arguments.keep, kept, strict=True)
-        ]
+        titles = [table.names[index] for index in kept] if table.named else arguments.keep
         with _output(arguments) as write:
             write([[*titles, *_titles(model, arguments)]])
             for block in model.blocks(table, decimal=arguments.decimal, say=common.say):
@@ -195,25 +183,21 @@ def _predict(model: TableModel, block: PreparedBlock, arguments: argparse.Namesp
 def _output(arguments: argparse.Namespace) -> Iterator[Callable[[Iterable[Sequence[Any]]], None]]:
     """Yield a function that writes rows as CSV: a file appears once it is whole, other output after the last row."""
     on_terminal = arguments.out is None and sys.stdout.isatty()
-    in_place = arguments.out is None or written_in_place(arguments.out)
-    waits = in_place and arguments.data != "-"
+    waits = arguments.data != "-" and (arguments.out is None or written_in_place(arguments.out))
     with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) if waits else _destination(arguments.out) as stream:
         yield lambda rows: _write_rows(stream, rows, arguments.exact_text, on_terminal)
         if waits:
             stream.seek(0)
             with _destination(arguments.out) as destination:
                 shutil.copyfileobj(stream, destination)
+                destination.flush()
 
 
-@contextmanager
-def _destination(out: Path | None) -> Iterator[BinaryIO]:
+def _destination(out: Path | None) -> AbstractContextManager[BinaryIO]:
     if out is not None:
-        with replace_file(out) as stream:
-            yield stream
-        return
+        return replace_file(out)
     sys.stdout.flush()
-    yield sys.stdout.buffer
-    sys.stdout.flush()
+    return nullcontext(sys.stdout.buffer)
 
 
 def _write_rows(stream: Any, rows: Iterable[Sequence[Any]], exact: bool, on_terminal: bool) -> None:

@@ -211,29 +211,19 @@ def unique_names(columns: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     >>> unique_names([("age", ["age", "age is missing"]), ("age is missing", ["age is missing"])])
     ['age', 'age is missing (2)', 'age is missing']
     """
-    taken = {column for column, _ in columns}
-    kept: set[str] = set()
-    names = []
+    reserved = {column for column, _ in columns}
+    names: dict[str, None] = {}
     for column, features in columns:
         for name in features:
             free, number = name, 1
-            if name == column and name not in kept:
-                kept.add(name)
-            else:
-                while free in taken:
-                    number += 1
-                    free = f"{name} ({number})"
-            taken.add(free)
-            names.append(free)
-    return names
+            while free in names or (free in reserved and free != column):
+                number += 1
+                free = f"{name} ({number})"
+            names[free] = None
+    return list(names)
 
 
 # --- categorical_features ---------------------------------------------------------------------------------------------
-
-_REMEDY = (
-    "Give 'from_dtype', None, a list of column names, a list of column numbers, or a list of True and False, one per "
-    "column."
-)
 
 
 def _listed_columns(categorical_features: Any) -> list[Any] | None:
@@ -257,7 +247,10 @@ def chosen_columns(categorical_features: Any, names: tuple[str, ...], has_names:
         name = repr(categorical_features)
         is_name = isinstance(categorical_features, str) and categorical_features in names
         hint = f" For a single column write [{name}]." if is_name else ""
-        raise ValueError(f"categorical_features must not be {name:.60}. {_REMEDY}{hint}")
+        raise ValueError(
+            f"categorical_features must not be {name:.60}. Give 'from_dtype', None, a list of column names, a list of "
+            f"column numbers, or a list of True and False, one per column.{hint}"
+        )
     if isinstance(categorical_features, str):
         return None
     if items and _are_flags(items):
@@ -268,8 +261,8 @@ def chosen_columns(categorical_features: Any, names: tuple[str, ...], has_names:
             )
         return frozenset(np.flatnonzero(items).tolist())
     known = names if has_names else None
-    chosen = {column_number("categorical_features", item, known, len(names)) for item in items}
-    return frozenset(k for k, name in enumerate(names) if k in chosen or name in set(items))  # names may occur twice
+    chosen = {*(column_number("categorical_features", item, known, len(names)) for item in items), *items}
+    return frozenset(k for k, name in enumerate(names) if k in chosen or name in chosen)  # names may occur twice
 
 
 def column_number(where: str, given: Any, names: Sequence[str] | None, n_columns: int) -> int:

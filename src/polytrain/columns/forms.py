@@ -15,10 +15,11 @@ from functools import cached_property
 from itertools import takewhile
 from typing import Literal
 
-__all__ = ["DATE_PATTERNS", "DEFAULT_MISSING", "Form", "find_form", "is_number"]
+__all__ = ["DATE_PATTERNS", "DEFAULT_MISSING", "Form", "Kind", "find_form", "is_number"]
 
 #: Text that stands for a missing value unless others are named. The empty cell always does.
 DEFAULT_MISSING = ("?", "NA", "N/A", "NaN", "nan", "NULL", "null")
+#: What the cells of a column hold.
 Kind = Literal["number", "date", "text", "truth"]
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -244,11 +245,11 @@ def _find_number(texts: Sequence[str], decimal: str | None, delimiter: str | Non
         return Form("number")
     fallback = Form("number") if plain else None
     matches = [match for match in takewhile(bool, map(_LOOSE.fullmatch, texts)) if match]
-    found = [match["prefix"] or match["suffix"] or "" for match in matches]
-    unit = max(found, default="")
-    if len(matches) < len(texts) or not set(found) <= {"", unit}:
+    units = [match["prefix"] or match["suffix"] or "" for match in matches]
+    unit = max(units, default="")
+    if len(matches) < len(texts) or not set(units) <= {"", unit}:
         return fallback
-    if unit == "%" and not all(found):
+    if unit == "%" and not all(units):
         return None  # 12 % beside 0.12 would be two units
     forms = [Form("number", *marks, unit) for marks in _MARKS if decimal in (None, marks[0])]
     fitting = [form for form in forms if form.fits(texts)]

@@ -42,8 +42,7 @@ def _library(X: Any) -> str | None:
 def is_plain_frame(frame: Any) -> bool:
     """Whether all columns of a frame have number types that NumPy has, too, and no missing values other than NaN."""
     if _library(frame) == "polars":
-        series = frame.get_columns()
-        return all(s.dtype.base_type().__name__ in _POLARS_NUMBERS and not s.null_count() for s in series)
+        return all(s.dtype.base_type().__name__ in _POLARS_NUMBERS and not s.null_count() for s in frame.get_columns())
     for k, dtype in enumerate(frame.dtypes):
         has_numpy_values = isinstance(dtype, np.dtype) or type(dtype).__name__ == "SparseDtype"
         if dtype.kind not in "iufc" or not (has_numpy_values or not frame.iloc[:, k].isna().any()):

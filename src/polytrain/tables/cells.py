@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns import CategoryColumn, DateColumn
 from polytrain.columns.cells import Cells
-from polytrain.columns.forms import Form, find_form, is_number
+from polytrain.columns.forms import Form, Kind, find_form, is_number
 from polytrain.columns.frames import open_table
 from polytrain.columns.scalars import is_missing, text_of
 from polytrain.tables.layout import Layout, column_names, fitted_columns
-from polytrain.tables.options import TableError, option
+from polytrain.tables.options import Say, TableError, option
 from polytrain.tables.table_file import TableFile
 from polytrain.texts import listed
 
 __all__ = ["FileCells", "RowReader", "match_texts"]
 
-_Kind = Literal["number", "date"]
 _TRUTH = Form("truth")
 # New categories of a column that a note names.
 _N_EXAMPLES = 3
@@ -37,9 +36,6 @@ class FileCells:
     def __init__(self, series: Any, table: TableFile, missing: Collection[str] = ()) -> None:
         self.series, self._table, self._missing = series, table, missing
         self.name = series.name
-
-    def __len__(self) -> int:
-        return len(self.series)
 
     def __getitem__(self, row: int) -> str:
         """Text of a cell; numbers of files with types in their shortest form."""
@@ -95,17 +91,15 @@ class FileCells:
 
             return Categorical.from_codes(*self.coded), None
         if self.is_typed:
-            values, wrong = self._typed_values(form)
+            values = self._typed_values(form)
+            wrong = np.isinf(values)
         elif form.is_plain and self._plain_numbers is not None:
             return self._plain_numbers, None
         else:
             codes, texts = self.coded
-            parsed = [form.parse(text) for text in texts]
-            wrong = np.array([*(value is None for value in parsed), False])[codes]
-            is_date = form.kind == "date"
-            gap = np.iinfo(np.int64).min if is_date else np.nan
-            filled = [*(gap if value is None else value for value in parsed), gap]
-            values = np.array(filled, np.int64).view("M8[us]")[codes] if is_date else np.array(filled, float)[codes]
+            parsed = [*map(form.parse, texts), None]
+            values = np.array(parsed, dtype="datetime64[us]" if form.kind == "date" else np.float64)[codes]
+            wrong = np.isnan(values) & (codes >= 0)
         return values, int(wrong.argmax()) if wrong.any() else None
 
     @cached_property
@@ -120,17 +114,16 @@ class FileCells:
         values = np.where(gone, np.nan, values)
         return values if (np.isfinite(values) | gone).all() else None
 
-    def _typed_values(self, form: Form) -> tuple[NDArray, NDArray]:
-        """Return values of a column that has a type, and which of them do not fit the form."""
+    def _typed_values(self, form: Form) -> NDArray:
+        """Return values of a column that has a type."""
         try:
             if form.kind == "date":
-                dates = self._cells.dates().astype("datetime64[us]")
-                return dates, np.zeros(len(dates), dtype=bool)
+                return self._cells.dates().astype("datetime64[us]")
             values = self._cells.numbers()
         except ValueError as error:  # a date in a column of numbers, or the reverse
             raise TableError(f"{self._table.label}: {error}") from None
         markers = [float(text) for text in self._missing if is_number(text)]
-        return np.where(np.isin(values, markers), np.nan, values), np.isinf(values)
+        return np.where(np.isin(values, markers), np.nan, values)
 
 
 def _text(value: Any) -> str:
@@ -145,20 +138,14 @@ class RowReader:
     """
 
     def __init__(
-        self,
-        layout: Layout,
-        estimator: Any,
-        table: TableFile,
-        targets: Sequence[int] = (),
-        decimal: str | None = None,
-        say: Callable[[str], None] | None = None,
+        self, layout: Layout, estimator: Any, table: TableFile, targets: Sequence[int], decimal: str | None, say: Say
     ) -> None:
         if decimal not in (None, ".", ","):
             raise TableError(f"{option('decimal', decimal)} must be '.' or ','.")
         names = column_names(layout, estimator)
         self._table, self._missing = table, frozenset(layout.missing)
         self._columns = list(zip(names, fitted_columns(estimator), layout.find(table, names, targets), strict=True))
-        self._decimal, self._say = decimal, say or (lambda text: None)
+        self._decimal, self._say = decimal, say
         self._forms = {name: _with_decimal(form, decimal) for name, form in layout.forms.items()}
         self._new: dict[str, tuple[int, list[str]]] = {}
 
@@ -179,7 +166,7 @@ class RowReader:
                 columns[name] = self.values(cells, name, "date" if isinstance(kind, DateColumn) else "number")
         return DataFrame(columns, index=frame.index)
 
-    def values(self, cells: FileCells, name: str, kind: _Kind = "number", what: str = "") -> NDArray:
+    def values(self, cells: FileCells, name: str, kind: Kind = "number", what: str = "") -> NDArray:
         """Return numbers or dates of a column; an error names the cells, ``what``, that are something else."""
         form = Form(kind) if cells.is_typed else self._form_of(name, cells, kind)
         values, wrong = cells.values(form)
@@ -193,7 +180,7 @@ class RowReader:
             f"cell, or leave it empty if the value is missing{remedy}."
         )
 
-    def _form_of(self, name: str, cells: FileCells, kind: _Kind) -> Form:
+    def _form_of(self, name: str, cells: FileCells, kind: Kind) -> Form:
         """Return the form of text that holds numbers or dates: as in training, or as its first cells show."""
         if name not in self._forms and (form := cells.find_form(self._decimal)) is not None:
             if form.kind == kind and not form.is_plain:
@@ -231,7 +218,7 @@ def _decimal_remedy(text: str, form: Form) -> str:
     """Name the other decimal mark, if a cell is a number with that."""
     other, sign = (",", "comma") if form.decimal == "." else (".", "point")
     fits = form.kind == "number" and _with_decimal(form, other).parse(text) is not None
-    return f"; if a {sign} separates fractions in this file, say {option('decimal', other)}" if fits else ""
+    return f"; if a {sign} separates fractions in this file, pass {option('decimal', other)}" if fits else ""
 
 
 def _with_decimal(form: Form, decimal: str | None) -> Form:

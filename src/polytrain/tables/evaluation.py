@@ -148,14 +148,10 @@ def _auc(answers: Answers) -> float | None:
     return float(np.mean([auc for auc, _ in class_areas(answers).values()]))
 
 
-def _scaled(function: Callable[..., Any]) -> Callable[[Answers], float]:
+def _scaled(error: Callable[..., Any], answers: Answers) -> float:
     """Compute an error of numbers on numbers of size one: squares of large ones would overflow."""
-
-    def error(answers: Answers) -> float:
-        top = float(max(np.abs(answers.y).max(), np.abs(answers.predicted).max())) or 1.0
-        return top * float(function(answers.y / top, answers.predicted / top))
-
-    return error
+    top = float(max(np.abs(answers.y).max(), np.abs(answers.predicted).max())) or 1.0
+    return top * float(error(answers.y / top, answers.predicted / top))
 
 
 def _deviance(answers: Answers) -> float | None:
@@ -187,8 +183,8 @@ METRICS: dict[str, tuple[str, str, Callable[[Answers], float | None]]] = {
     "balanced_error": ("classification", "error, the mean over classes", _balanced_error),
     "log_loss": ("classification", "log loss", _log_loss),
     "auc": ("classification", "area under the ROC curve", _auc),
-    "rmse": ("regression", "root mean squared error", _scaled(metrics.root_mean_squared_error)),
-    "mae": ("regression", "mean absolute error", _scaled(metrics.mean_absolute_error)),
+    "rmse": ("regression", "root mean squared error", lambda a: _scaled(metrics.root_mean_squared_error, a)),
+    "mae": ("regression", "mean absolute error", lambda a: _scaled(metrics.mean_absolute_error, a)),
     "deviance": ("regression", "mean deviance", _deviance),
     "r2": ("regression", "R2", _r2),
 }
@@ -227,7 +223,7 @@ def linear_answers(
     ``learned`` and ``y`` are the targets of the two, for ``n_classes`` classes their indexes; ``categories`` are the
     features that hold numbers of categories.
     """
-    from sklearn.compose import ColumnTransformer
+    from sklearn.compose import make_column_transformer
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression, RidgeCV
     from sklearn.pipeline import make_pipeline
@@ -240,13 +236,11 @@ def linear_answers(
     sizes[is_category | (sizes == 0)] = 1.0
     X, others = X / sizes, others / sizes  # squares of large numbers would overflow
     numbers = make_pipeline(StandardScaler(), SimpleImputer(add_indicator=True, keep_empty_features=True))
-    encoder = ColumnTransformer(
-        [("numbers", numbers, ~is_category), ("categories", OneHotEncoder(handle_unknown="ignore"), is_category)]
-    )
+    encoder = make_column_transformer((numbers, ~is_category), (OneHotEncoder(handle_unknown="ignore"), is_category))
     model = RidgeCV(np.logspace(-3, 4, 15)) if n_classes is None else LogisticRegression(max_iter=200)
     learner = make_pipeline(encoder, model)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # the result of few steps is good enough for a comparison
+    # The result of few steps is good enough for a comparison.
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
         try:
             learner.fit(X, learned)
             if n_classes is None:

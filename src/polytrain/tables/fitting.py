@@ -21,7 +21,7 @@ from polytrain.tables.evaluation import METRICS, Answers, constant_answers, line
 from polytrain.tables.layout import Fact
 from polytrain.tables.model import TableModel
 from polytrain.tables.open_file import open_table_file
-from polytrain.tables.options import ReadOptions, TableError, TableOptions, option, spell_options
+from polytrain.tables.options import ReadOptions, Say, TableError, TableOptions, option, spell_options
 from polytrain.tables.training_table import TrainingTable, read_training_table
 
 __all__ = ["fit_table"]
@@ -38,7 +38,7 @@ def fit_table(
     folds: int = 3,
     metric: str | None = None,
     seed: int = 0,
-    say: Callable[[str], None] | None = None,
+    say: Say | None = None,
     spell: Callable[[str, str], str] | None = None,
     on_fitted: Callable[[TableModel], None] | None = None,
     **parameters: Any,
@@ -113,8 +113,7 @@ def fit_table(
     model = TableModel(estimator, rows.layout, facts)
     talk(f"fitting {len(X)} rows, {X.shape[1]} columns")
     fit_started = time.perf_counter()
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always", UserWarning)
+    with warnings.catch_warnings(record=True, action="always", category=UserWarning) as warned:
         estimator.fit(X, y)
     for warning in warned:
         talk(f"note: {warning.message}")
@@ -143,14 +142,12 @@ def _make_estimator(is_classification: bool, parameters: dict[str, Any]) -> Any:
     for name in parameters.keys() - signature(kind).parameters.keys():
         raise TableError(
             f"{option(name)} does not apply to {'classification' if is_classification else 'regression'}. Leave it "
-            f"out, or say {option('task')}. Parameters are those of {kind.__name__}."
+            f"out, or pass {option('task')}. Parameters are those of {kind.__name__}."
         )
     return kind(**parameters)
 
 
-def _cross_validate(
-    model: Any, X: Any, y: NDArray, metric: str, n_folds: int, seed: int, say: Callable[[str], None]
-) -> dict[str, Fact]:
+def _cross_validate(model: Any, X: Any, y: NDArray, metric: str, n_folds: int, seed: int, say: Say) -> dict[str, Fact]:
     """Return mean errors over folds, in each of which all settings are chosen again."""
     classify = model.model_.classes is not None
     if len(X) > MAX_CHECK_ROWS:
@@ -168,8 +165,7 @@ def _cross_validate(
         if classify and len(np.unique(y[learned])) < 2:
             continue
         rows = X.iloc[learned], y[learned]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the same was said of all rows
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # the same was said of all rows
             fitted = clone(model).fit(*rows)
         by_model = _errors(fitted, rows, (X.iloc[tested], y[tested]), metric)
         error = by_model[metric]
@@ -177,7 +173,7 @@ def _cross_validate(
         say(f"fold {number} of {len(splits)}: {METRICS[metric][1]} {shown}")
         if error is not None:
             for name, value in by_model.items():
-                errors.setdefault(name, []).append(value)
+                errors.setdefault(name, []).extend([] if value is None else [value])
     if not errors:
         return {}
     # A simple model that could not be learned in some fold would be compared on other rows.
@@ -187,24 +183,21 @@ def _cross_validate(
 
 def _errors(
     model: Any, learned: tuple[Any, NDArray] | None, tested: tuple[Any, NDArray], metric: str
-) -> dict[str, Any]:
+) -> dict[str, float | None]:
     """Error of a model on rows, and of simple ones that learn from the rows that it has learned from, by name."""
     fitted, features, y = model.model_, model.model_.encode(tested[0], model), tested[1]
     n_classes, known = None, np.ones(len(y), dtype=bool)
     if fitted.classes is not None:
         n_classes, places = len(fitted.classes), np.searchsorted(fitted.classes, y).clip(max=len(fitted.classes) - 1)
         known, y = fitted.classes[places] == y, places
-    errors: dict[str, Any] = {metric: _error(Answers.of(fitted, features, y), known, metric)}
+    every: dict[str, Answers | None] = {metric: Answers.of(fitted, features, y)}
     if learned is not None:
         X, target = fitted.encode(learned[0], model), learned[1]
         target = target if n_classes is None else np.searchsorted(fitted.classes, target)
         categories = {k for k, feature_map in enumerate(fitted.maps) if feature_map.basis == "category"}
-        linear = linear_answers(X, target, features, y, categories, n_classes, fitted.loss)
-        constant = constant_answers(target, y, n_classes, fitted.loss)
-        for name, answers in (("linear", linear), ("constant", constant)):
-            error = None if answers is None else _error(answers, known, metric)
-            errors |= {} if error is None else {f"{name}_{metric}": error}
-    return errors
+        every[f"linear_{metric}"] = linear_answers(X, target, features, y, categories, n_classes, fitted.loss)
+        every[f"constant_{metric}"] = constant_answers(target, y, n_classes, fitted.loss)
+    return {name: None if answers is None else _error(answers, known, metric) for name, answers in every.items()}
 
 
 def _error(answers: Answers, known: NDArray, metric: str) -> float | None:

@@ -9,7 +9,7 @@ from typing import Any
 from polytrain.columns import Column
 from polytrain.columns.forms import DEFAULT_MISSING, Form
 from polytrain.columns.scalars import text_of
-from polytrain.records import read_value
+from polytrain.records import read_entries
 from polytrain.tables.options import TableError, option
 from polytrain.tables.table_file import TableFile, position_names
 from polytrain.texts import listed
@@ -45,13 +45,9 @@ class Layout:
         levels = {text_of(level).strip() for column in columns for level in getattr(column, "levels", ())}
         # Dates are written as in the frame, unless a file shows it as well.
         patterns = {name: getattr(column, "pattern", "iso") for name, column in zip(names, columns, strict=True)}
-        return cls(
-            names,
-            targets=(),
-            named=hasattr(estimator, "feature_names_in_"),
-            forms={name: Form("date", pattern=pattern) for name, pattern in patterns.items() if pattern != "iso"},
-            missing=tuple(text for text in DEFAULT_MISSING if text not in levels),
-        )
+        forms = {name: Form("date", pattern=pattern) for name, pattern in patterns.items() if pattern != "iso"}
+        missing = tuple(text for text in DEFAULT_MISSING if text not in levels)
+        return cls(names, (), hasattr(estimator, "feature_names_in_"), forms, missing)
 
     def find(self, table: TableFile, names: Sequence[str], among: Sequence[int] = ()) -> list[int]:
         """Return where columns of the training are in ``table``.
@@ -77,7 +73,7 @@ class Layout:
             )
         places = {name: k for k, name in enumerate(known)}
         if lacking := [name for name in names if name not in places]:
-            remedy = f"Name the columns as in training, or, if it has no header, say {option('header', 'no')}"
+            remedy = f"Name the columns as in training, or, if it has no header, pass {option('header', 'no')}"
             what = "column"
             if set(lacking) <= set(self.targets):
                 what, remedy = "target", f"Name another column with {option('target')}"
@@ -136,31 +132,23 @@ def find_column(given: str | int, table: TableFile) -> int:
 # --- the layout in a model file: docs/model-files.md describes it ---
 
 
-@dataclass(frozen=True)
-class _Section:
-    """What a model file holds about tables."""
-
-    layout: Layout
-    training: dict[str, Fact]
-
-
 def write_section(layout: Layout, training: dict[str, Fact], estimator: Any) -> dict[str, Any]:
     """Return the JSON of a layout, and of facts about the training: file, rows, errors."""
     _check_fits(layout, estimator)
-    return asdict(_Section(layout, training))
+    return {"layout": asdict(layout), "training": training}
 
 
 def read_section(content: dict[str, Any], estimator: Any) -> tuple[Layout, dict[str, Fact]]:
     """Return layout and facts about the training; nothing is trusted, and what is wrong is a ValueError."""
-    section = read_value("the table", content, _Section)
-    layout = section.layout
+    section = read_entries("the table", content, {"layout": Layout, "training": dict[str, Fact]})
+    layout = section["layout"]
     for name in ("names", "targets", "missing"):
         if len(set(getattr(layout, name))) < len(getattr(layout, name)):
             raise ValueError(f"{name} of the table should be different texts.")
     if not layout.forms.keys() <= set(layout.names):
         raise ValueError("the forms of the table should be those of its columns.")
     _check_fits(layout, estimator)
-    return layout, section.training
+    return layout, section["training"]
 
 
 def _check_fits(layout: Layout, estimator: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,7 @@ from polytrain.tables.cells import FileCells, RowReader, match_texts
 from polytrain.tables.evaluation import Answers, RowSample
 from polytrain.tables.layout import Fact, Layout, column_names, read_section, write_section
 from polytrain.tables.open_file import open_table_file
-from polytrain.tables.options import ReadOptions, TableError, option
+from polytrain.tables.options import ReadOptions, Say, TableError, option
 from polytrain.tables.table_file import TableFile
 from polytrain.texts import listed
 
@@ -108,7 +108,7 @@ class TableModel:
         with_target: bool = False,
         target: str | int | Sequence[str | int] | None = None,
         decimal: str | None = None,
-        say: Callable[[str], None] | None = None,
+        say: Say | None = None,
     ) -> Iterator[PreparedBlock]:
         """Read a table, which `open` returned, and yield a `PreparedBlock` for each block of rows.
 
@@ -129,7 +129,7 @@ class TableModel:
         given = [target] if isinstance(target, str | int) else target
         wanted = 1 if self.fitted.one_output else self.fitted.n_trains
         goals = self.layout.find_targets(table, given, wanted) if with_target else None
-        reader = RowReader(self.layout, self.estimator, table, goals or (), decimal, say)
+        reader = RowReader(self.layout, self.estimator, table, goals or (), decimal, say or (lambda text: None))
         for frame in table.blocks():
             X = self._features(reader.read(frame), table)
             if goals is None:
@@ -279,7 +279,7 @@ class TableModel:
         """
         if background == "training" and any(feature_map.measure() is None for feature_map in self.fitted.maps):
             raise TableError(
-                "this model does not know how its columns were distributed in training. Say "
+                "this model does not know how its columns were distributed in training. Pass "
                 f"{option('background', 'data')}, with a table that is like the training's."
             )
         found: dict[int, tuple[NDArray, tuple[str, ...], str]] = {}
@@ -301,13 +301,8 @@ class TableModel:
                 known = f"rows 0 to {start - 1}" if start else "no rows"
                 raise TableError(f"{table.label} has {known} and no row {number}. Rows of data are counted from 0.")
         rows, shown, places = zip(*(found[number] for number in numbers), strict=True)
-        explanations = explain_rows(
-            self.view.rows(np.stack(rows)),
-            make_measure(self.view, sample.rows if background == "data" else None),
-            cells=shown,
-            row_names=tuple(numbers),
-        )
-        return explanations, places
+        measure = make_measure(self.view, sample.rows if background == "data" else None)
+        return explain_rows(np.stack(rows), measure, cells=shown, row_names=tuple(numbers)), places
 
 
 def load_table_model(path: str | os.PathLike[str]) -> TableModel:

@@ -40,8 +40,7 @@ _JSON_REMEDY = (
     "Save it as CSV or as JSON lines, one object of plain values in each line, such as with pandas: "
     "frame.to_json('table.jsonl', orient='records', lines=True)"
 )
-_ARRAYS_REMEDY = "Save rows and columns of numbers or text again"
-_REMEDIES = {"json": _JSON_REMEDY, "npy": _ARRAYS_REMEDY, "npz": _ARRAYS_REMEDY}
+_REMEDIES = {"json": _JSON_REMEDY, **dict.fromkeys(("npy", "npz"), "Save rows and columns of numbers or text again")}
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\3\4": "zip"}
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather", b"\x93NUMPY": "npy"}
 _MODEL_FILE = b'{"__metadata__":{"format":"polytrain"'
@@ -172,9 +171,7 @@ def _open_zip(path: _Path, stream: _Bytes, label: str, opened: ExitStack) -> tup
         raise TableError(f"{label} is a zip archive, which cannot be read from a pipe. Name the file, or unpack it.")
     with reading(label, _ANEW):
         archive = opened.enter_context(zipfile.ZipFile(path))
-        members = [
-            info for info in archive.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX")
-        ]
+        members = [info for info in archive.infolist() if not (info.is_dir() or info.filename.startswith("__MACOSX"))]
         names = [info.filename for info in members]
         _check_unpacked(label, sum(info.file_size for info in members), _max_unpacked(path))
         if names and all(name.endswith(".npy") for name in names):
@@ -205,7 +202,7 @@ def _kind_of(start: bytes, label: str) -> str:
 
 def _open_typed(path: _Path, kind: str, stream: _Bytes, label: str, options: ReadOptions) -> TableFile:
     """Open a file whose columns have types: Parquet comes in blocks, all others are read at once."""
-    from pyarrow import Table, parquet
+    from pyarrow import parquet
 
     if kind == "parquet":
         with parquet.ParquetFile(path) as file:
@@ -225,15 +222,14 @@ def _open_typed(path: _Path, kind: str, stream: _Bytes, label: str, options: Rea
             yield from (whole.iloc[start : start + step] for start in range(0, n_rows, step))
             return
         with reading(label, _ANEW), parquet.ParquetFile(path) as file:
-            batches = file.iter_batches(step)
-            for table in [file.read()] if block_rows is None else (Table.from_batches([batch]) for batch in batches):
-                frame = _to_frame(table)
+            for part in [file.read()] if block_rows is None else file.iter_batches(block_rows):
+                frame = _to_frame(part)
                 yield frame.set_axis(range(start, start + len(frame)))
                 start += len(frame)
 
     # An array without names has columns 0, 1, ...
     names = None if columns[0] == 0 else [str(name).strip() for name in columns]
-    return make_table(label, names, len(columns), frames)
+    return make_table(label, names, len(columns), frames, [], None)
 
 
 def _to_frame(table: Any) -> Any:

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from polytrain.columns.forms import DEFAULT_MISSING
 from polytrain.texts import printable
 
-__all__ = ["ReadOptions", "TableError", "TableOptions", "option", "reading", "spell_options"]
+__all__ = ["ReadOptions", "Say", "TableError", "TableOptions", "option", "reading", "spell_options"]
+
+#: Takes a line about what was understood.
+Say = Callable[[str], None]
 
 _OPTION = re.compile("\0([a-z_]+)\0([^\0]*)\0")
 

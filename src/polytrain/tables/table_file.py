@@ -15,6 +15,8 @@ __all__ = ["BLOCK_ROWS", "TableFile", "check_width", "clean_names", "make_table"
 #: Rows of a block unless told otherwise.
 BLOCK_ROWS = 8192
 _MAX_COLUMNS = 100_000
+#: Yields frames of at most the given number of rows, or for None a single frame of all rows.
+Frames = Callable[[int | None], Iterator[Any]]
 
 
 @dataclass(eq=False)
@@ -40,7 +42,7 @@ class TableFile:
     named: bool
     notes: list[str]
     delimiter: str | None
-    _frames: Callable[[int | None], Iterator[Any]]
+    _frames: Frames
     _opened: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
@@ -62,12 +64,7 @@ class TableFile:
 
 
 def make_table(
-    label: str,
-    cells: Sequence[str] | None,
-    width: int,
-    frames: Callable[[int | None], Iterator[Any]],
-    notes: Sequence[str] = (),
-    delimiter: str | None = None,
+    label: str, cells: Sequence[str] | None, width: int, frames: Frames, notes: Sequence[str], delimiter: str | None
 ) -> TableFile:
     """Return a table of ``width`` columns whose rows ``frames`` yields; ``cells`` are their names in the file."""
     check_width(width, label)

@@ -165,11 +165,9 @@ def _find_encoding(stream: Any, encoding: str | None, label: str) -> tuple[str, 
             f"{option('encoding', 'utf-16-le')}."
         )
     for kind, note in (("utf-8", []), ("cp1252", ["read as Windows-1252 since it is not UTF-8"])):
-        try:
+        with contextlib.suppress(UnicodeDecodeError):
             codecs.getincrementaldecoder(kind)().decode(start, final=stream.is_whole)
-        except UnicodeDecodeError:
-            continue
-        return kind, note
+            return kind, note
     return "latin-1", ["read as Latin-1 since it is not UTF-8"]  # which has a character for every byte
 
 
@@ -195,9 +193,9 @@ def _find_layout(lines: list[str], delimiter: str | None, notes: list[str]) -> t
 
 def _find_delimiter(lines: list[str]) -> str:
     """Return what cuts all rows into the same number of cells, and leaves cells that hold no other delimiter."""
-    best, best_score = None, (0.0, 0)
+    scores: dict[str, tuple[float, int]] = {}
     for delimiter in _DELIMITERS:
-        if delimiter == " " and best is not None:
+        if delimiter == " " and scores:
             break
         first, *below = [row for _, row in _sample_rows(lines, delimiter, 0, 30)] or [[]]
         below = below or [first]
@@ -207,10 +205,9 @@ def _find_delimiter(lines: list[str]) -> str:
             continue
         cells = [cell for row in below for cell in row]
         whole = sum(not _has_other(cell, delimiter) for cell in cells) / len(cells)
-        if (score := (round(whole, 3), len(first))) > best_score:
-            best, best_score = delimiter, score
-    if best is not None:
-        return best
+        scores[delimiter] = round(whole, 3), len(first)
+    if scores:
+        return max(scores, key=lambda delimiter: scores[delimiter])  # the first of equals
     # Rows differ. The first line shows what was meant, and the error names the line that is wrong.
     outside = "".join(next((line for line in lines if line.strip()), "").split('"')[::2])
     return max([*_DELIMITERS][:-1], key=outside.count)  # the first of equals

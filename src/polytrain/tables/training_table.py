@@ -148,7 +148,7 @@ def _values(cells: FileCells, form: Form | None) -> Any:
 def _odd_cell(cells: FileCells, row: int, decimal: str | None) -> TableError:
     text = cells[row]
     is_decimal = decimal is None and "," in text and is_number(text.replace(",", "."))
-    comma = f"; if a comma separates fractions, say {option('decimal', ',')}" if is_decimal else ""
+    comma = f"; if a comma separates fractions, pass {option('decimal', ',')}" if is_decimal else ""
     return TableError(
         f"{cells.place(row)}: column {cells.name!r} holds numbers, but here {text!r:.60}. Fix the cell, name it as "
         f"missing ({option('missing', text)}), or encode the column as categories "
@@ -183,9 +183,8 @@ def _targets(goals: Any, is_truth: bool, label: str, options: TableOptions) -> t
         return values.to_numpy(dtype=str), True
     distinct = values.unique()
     whole = bool((distinct == np.round(distinct)).all() and np.abs(distinct).max() < 2**53)
-    classify = options.task == "classification" or (
-        options.task == "auto" and whole and len(distinct) <= _MAX_NUMBER_LABELS
-    )
+    few = whole and len(distinct) <= _MAX_NUMBER_LABELS
+    classify = options.task == "classification" or (options.task == "auto" and few)
     if classify and not whole:
         raise TableError(
             f"{label}: the target {name!r} holds numbers with fractions, which cannot be labels. Leave out "
