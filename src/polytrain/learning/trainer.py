@@ -97,10 +97,10 @@ def learn_train(
 
 def shared_linear_gram(engine: Engine, maps: MapList) -> Array:
     """Gram matrix of the linear model: with a quadratic loss it is the same for all targets of the same rows."""
-    with engine.linear() as linear:
-        linear.score(np.zeros((1, 1 + sum(maps.linear_sizes()), 1)))
-        gram: Array = linear.facts(Need(gram=True)).gram
-        return gram
+    linear = engine.linear()
+    linear.score(np.zeros((1, 1 + sum(maps.linear_sizes()), 1)))
+    gram: Array = linear.facts(Need(gram=True)).gram
+    return gram
 
 
 def _first_cores(

@@ -177,4 +177,6 @@ def given_validation(rows: Rows, X: Any, y: Any, sample_weight: Any, loss: str |
     known = summary.labels if summary.target is None else len(summary.target.low)
     columns, names = rows.columns_of_any_type, ("X_val", "y_val")
     arrays = check_more(X, y, sample_weight, loss, columns, summary.n_features, known, names)
-    return Rows.of_arrays(arrays, rows.classify, summary=summary)
+    validation = Rows.of_arrays(arrays, rows.classify)
+    validation.summary = summary
+    return validation

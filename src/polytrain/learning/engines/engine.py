@@ -105,7 +105,7 @@ class Engine(CoreRows):
         """Bring a random sample of the rows, or all of them if ``fraction`` is 1, to the memory of this process."""
 
     def linear(self, gram: Array | None = None) -> LinearRows:
-        """Open the core problem of the linear model; ``gram`` is its Gram matrix, if it was computed before."""
+        """Return the core problem of the linear model; ``gram`` is its Gram matrix, if it was computed before."""
         return LinearRows(self, gram)
 
     # --- along the train ----------------------------------------------------------------------------------------------
@@ -207,10 +207,6 @@ class LinearRows(CoreRows):
 
     def __init__(self, engine: Engine, gram: Array | None = None) -> None:
         self._engine, self._gram, self.n_rows = engine, gram, engine.n_rows
-        engine._tell("open_linear")
-
-    def __exit__(self, *error: object) -> None:
-        self._engine._tell("close_linear")
 
     def _ask(self, question: str, *arguments: Any) -> Iterable[Any]:
         return self._engine._ask("linear", question, *arguments)
