@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.learning import helpers
-from polytrain.learning.helpers import Helper, Shared, borrow_helpers, receive_shared, spread
+from polytrain.learning.helpers import Helper, borrow_helpers, receive_shared, share, spread
 from polytrain.learning.threads import one_blas_thread
 from processes import running
 
@@ -284,19 +284,19 @@ def test_a_full_disk_is_named_with_the_remedy(monkeypatch, tmp_path):
         def __getattr__(self, name):
             return getattr(self._file, name)
 
-    plain = helpers._nameless_file
-    monkeypatch.setattr(helpers, "_nameless_file", lambda n_bytes: Full(plain(n_bytes)))
-    with pytest.raises(OSError, match=r"cannot write 800000 bytes.*No space left.*TMPDIR.*n_jobs=1"):
-        Shared(np.zeros(100_000))
+    plain = tempfile.TemporaryFile
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **options: Full(plain(**options)))
+    with pytest.raises(OSError, match=r"cannot write 800\d\d\d bytes.*No space left.*TMPDIR.*n_jobs=1"):
+        share(np.zeros(100_000)).__enter__()
 
 
 @pytest.mark.slow
 def test_small_memory_sends_shared_arrays_to_a_disk(monkeypatch):
     monkeypatch.setattr(helpers.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 0}))
     big = np.arange(100_000.0)
-    with borrow_helpers(1) as [helper], Shared(big) as shared:
+    with borrow_helpers(1) as [helper], share(big) as send:
         helper.begin(_sum_of_shared)
-        shared.send(helper)
+        send(helper)
         assert helper.receive() == big.sum()
 
 

@@ -8,31 +8,29 @@ data that they share is in a file without a name, which is removed when the last
 
 from __future__ import annotations
 
-import errno
 import json
-import mmap
 import os
 import pickle
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import traceback
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from multiprocessing import Pipe, reduction
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from joblib import cpu_count
 from joblib.parallel import BACKENDS, get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
+from polytrain.learning.arena import Arena, map_buffers, pack, unpack
 from polytrain.learning.threads import one_blas_thread
 
 try:  # it also pickles what is defined in a script or a notebook
@@ -45,8 +43,7 @@ _IDLE_SECONDS, _REPLY_SECONDS = 60, 60
 # A sleeping process takes a tenth of a millisecond to wake up, and questions of engines come every few milliseconds:
 # poll for the next one this long before going to sleep. Without it, a fit on two processes took 4 to 13 % longer.
 _WATCH_SECONDS = 0.003
-# Arrays of at least this many bytes travel in a file that all processes map, smaller ones in messages.
-_LARGE, _ALIGNMENT = 1 << 14, 64
+_REMEDY = "Name a folder with more room in the environment variable TMPDIR, or use n_jobs=1."
 # Code of a helper. From the start, also while it imports or computes, it leaves when its parent is gone.
 _COMMAND = """
 import json, os, sys, threading, time
@@ -66,75 +63,40 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 # --- data and answers -------------------------------------------------------------------------------------------------
 
 
-def _nameless_file(n_bytes: int) -> IO[bytes]:
-    """Open a file without a name: in memory if there is room for twice ``n_bytes``, else on a disk."""
+def _memory(n_bytes: int) -> Path | None:
+    """Folder of files in memory, if there is room for twice ``n_bytes``."""
     memory = Path("/dev/shm")
     fits = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2 * n_bytes
-    return tempfile.TemporaryFile(prefix=f"polytrain-{os.getpid()}-", dir=memory if fits else None)
+    return memory if fits else None
 
 
-class Shared:
-    """An object for several helpers: its large arrays are written once, and every process maps the same pages."""
+@contextmanager
+def share(value: Any) -> Iterator[Callable[[Helper], None]]:
+    """Enter a context with a function that sends an object to a helper, which calls `receive_shared`.
 
-    def __init__(self, value: Any) -> None:
-        buffers: list[memoryview] = []
+    Its arrays are written once, and every process maps the same pages, also after the end of the context.
+    """
+    buffers = pack(value, cloudpickle)
+    n_bytes = sum(map(len, buffers))
+    with closing(Arena(f"{n_bytes} bytes that processes share", _REMEDY, _memory(n_bytes))) as arena:
+        spans = arena.write(buffers).spans
 
-        def keep_apart(buffer: pickle.PickleBuffer) -> bool:
-            raw = buffer.raw()
-            if raw.nbytes >= _LARGE:
-                buffers.append(raw)
-            return raw.nbytes < _LARGE
-
-        self._content = cloudpickle.dumps(value, protocol=5, buffer_callback=keep_apart)
-        self._spans: list[tuple[int, int]] = []
-        self._file: IO[bytes] | None = None
-        if buffers:
-            self._file = _nameless_file(sum(raw.nbytes for raw in buffers))
-            self._write(self._file, buffers)
-
-    def _write(self, file: IO[bytes], buffers: Sequence[memoryview]) -> None:
-        try:
-            for raw in buffers:
-                file.write(b"\0" * (-file.tell() % _ALIGNMENT))
-                self._spans.append((file.tell(), file.tell() + raw.nbytes))
-                file.write(raw)
-            file.flush()
-        except OSError as error:
-            file.close()
-            raise OSError(
-                error.errno or errno.EIO,
-                f"cannot write {sum(raw.nbytes for raw in buffers)} bytes that processes share to the temporary folder "
-                f"({error.strerror}). Name one with more room in the environment variable TMPDIR, or use n_jobs=1",
-                tempfile.gettempdir(),
-            ) from error
-
-    def __enter__(self) -> Shared:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Close the file; helpers that were sent it keep it."""
-        if self._file is not None:
-            self._file.close()
-
-    def send(self, helper: Helper) -> None:
-        """Send it to a helper, which calls `receive_shared`."""
-        helper.send((self._content, self._spans))
-        if self._file is not None:
+        def send(helper: Helper) -> None:
+            helper.send(spans)
             with _lost():
-                reduction.send_handle(helper.connection, self._file.fileno(), helper.pid)
+                reduction.send_handle(helper.connection, arena.handle, helper.pid)
+
+        yield send
 
 
 def receive_shared(connection: Connection) -> Any:
-    """Receive a `Shared` object: its large arrays are read-only views of the common pages."""
-    content, spans = connection.recv()
-    pages = memoryview(b"")
-    if spans:
-        handle = reduction.recv_handle(connection)
-        try:
-            pages = memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ))
-        finally:
-            os.close(handle)
-    return pickle.loads(content, buffers=[pages[start:stop] for start, stop in spans])
+    """Receive an object that `share` sent: its arrays are read-only views of the common pages."""
+    spans = connection.recv()
+    handle = reduction.recv_handle(connection)
+    try:
+        return unpack(map_buffers(handle, spans))
+    finally:
+        os.close(handle)
 
 
 def watch(connection: Connection) -> None:
@@ -328,10 +290,10 @@ def spread(
 def _spread(
     helpers: Sequence[Helper], function: Callable[..., Any], shared: tuple[Any, ...], calls: Sequence[tuple[Any, ...]]
 ) -> Iterator[Any]:
-    with Shared((function, *shared)) as common:
+    with share((function, *shared)) as send:
         for helper in helpers:
             helper.begin(answer_calls, partial)
-            common.send(helper)
+            send(helper)
     waiting = iter(enumerate(calls))
     asked: dict[Connection, tuple[Helper, int]] = {}
     answers: dict[int, Any] = {}
