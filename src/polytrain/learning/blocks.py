@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +28,7 @@ _WORK_BYTES = 1 << 22
 _MIN_ROWS = 256
 
 
-@dataclass(frozen=True)
-class LossAt:
+class LossAt(NamedTuple):
     """These rows' share of the mean loss at some scores, with the weighted slope and curvature of every row."""
 
     scores: Array

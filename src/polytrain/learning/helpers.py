@@ -99,11 +99,12 @@ def receive_shared(connection: Connection) -> Any:
         os.close(handle)
 
 
-def watch(connection: Connection) -> None:
-    """Poll for a message for a while before going to sleep."""
+def _receive(connection: Connection) -> Any:
+    """Receive a message: poll for a while before going to sleep."""
     deadline = time.perf_counter() + _WATCH_SECONDS
     while time.perf_counter() < deadline and not connection.poll(0):
         pass
+    return connection.recv()
 
 
 def _portable(error: Exception) -> Exception:
@@ -169,7 +170,7 @@ class Helper:
     def receive(self) -> Any:
         """Wait for a message."""
         with _lost():
-            return self.connection.recv()
+            return _receive(self.connection)
 
     def answer(self) -> Any:
         """Wait for the result of a call, and return it or raise its error."""
@@ -190,7 +191,7 @@ class Helper:
     def is_free(self) -> bool:
         """Whether the helper answers: one that was idle for long may have left."""
         with suppress(RuntimeError):
-            self.begin(_reply)
+            self.begin(Connection.send, None)
             return self.connection.poll(_REPLY_SECONDS) and self.receive() is None
         return False
 
@@ -318,10 +319,6 @@ def _spread(
 # --- in the helper ----------------------------------------------------------------------------------------------------
 
 
-def _reply(connection: Connection) -> None:
-    connection.send(None)
-
-
 def answer_calls(connection: Connection, make: Callable[..., Callable[..., Any]]) -> None:
     """Make a function of what is shared, and answer calls of it until there are no more.
 
@@ -332,11 +329,7 @@ def answer_calls(connection: Connection, make: Callable[..., Callable[..., Any]]
         function = make(*receive_shared(connection))
     except Exception as error:
         failure = _portable(error)
-    while True:
-        watch(connection)
-        message = connection.recv()
-        if message is None:
-            return
+    while (message := _receive(connection)) is not None:
         wanted, arguments = message
         if failure is None:
             try:

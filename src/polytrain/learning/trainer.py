@@ -143,7 +143,7 @@ def _sweep(
     for following in states:
         record = {"sweep": len(history) + 1, "n_rows": engine.n_rows, "loss": following.loss}
         record |= {"objective": following.objective, "decrease": state.objective - following.objective}
-        history.append({**record, "ranks": following.ranks, "seconds": following.seconds})
+        history.append({**record, "ranks": plan.ranks, "seconds": following.seconds})
         state = following
         if checkpoint is not None:
             cores = [np.ascontiguousarray(core) for core in state.cores]

@@ -265,15 +265,10 @@ class Trains:
         ]
         ranks = [[*(core.shape[1] for core in train), train[-1].shape[2]] for train in trains]
         self._sizes = len(trains), len(knots)
-        self._numbers = [
-            np.array(numbers, dtype=np.int64)
-            for numbers in (
-                ranks,
-                [core.shape[0] for core in trains[0]],
-                [0 if table is None else len(table) - 1 for table in knots],
-                [_place(core) for core in self._cores],
-            )
-        ]
+        dims = [core.shape[0] for core in trains[0]]
+        lengths = [0 if table is None else len(table) - 1 for table in knots]
+        places = [_place(core) for core in self._cores]
+        self._numbers = [np.array(numbers, dtype=np.int64) for numbers in (ranks, dims, lengths, places)]
 
     def evaluate(self, columns: Sequence[Array]) -> Array:
         """Values of all trains, (n_trains, N).

@@ -29,6 +29,8 @@ from polytrain.rows.summary import (
 #: Checked features (N, d), labels (N,) or targets (N,) or (N, outputs), and weights (N,).
 Arrays = tuple[NDArray, NDArray, NDArray]
 Check = Callable[[Any], Arrays]
+#: Applies a function to every partition as it came, and returns handles.
+MapRaw = Callable[[Callable[[Any], Any]], list[Any]]
 
 
 class Scored(NamedTuple):
@@ -85,7 +87,7 @@ class Rows:
     own handle. Placed rows of a runner are brought to this process if learning from them takes at most ``max_bytes``.
     """
 
-    map_raw: Callable[[Callable[[Any], Any]], list[Any]]
+    map_raw: MapRaw
     check: Check
     classify: bool
     column_names: Sequence[str] | None = None

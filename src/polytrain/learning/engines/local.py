@@ -20,7 +20,7 @@ import numpy as np
 from polytrain.arrays import Array
 from polytrain.learning.blocks import Scratch, TrainBlock
 from polytrain.learning.engines.engine import Engine
-from polytrain.learning.helpers import Helper, answer_calls, borrow_helpers, share, watch
+from polytrain.learning.helpers import Helper, answer_calls, borrow_helpers, share
 from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import ProblemRows
@@ -61,10 +61,8 @@ class LocalEngine(Engine):
     def _ask(self, question: str, *arguments: Any) -> list[Any]:
         for helper in self._helpers:
             helper.send((True, (question, *arguments)))
-        shares = [list(map(methodcaller(question, *arguments), self._blocks))]
-        for helper in self._helpers:
-            watch(helper.connection)
-            shares.append(helper.answer())
+        own = list(map(methodcaller(question, *arguments), self._blocks))
+        shares = [own, *(helper.answer() for helper in self._helpers)]
         return [answer for answers in itertools.zip_longest(*shares) for answer in answers][: sum(map(len, shares))]
 
     def _tell(self, question: str, *arguments: Any) -> None:

@@ -37,8 +37,7 @@ class ClusterRunner:
 
     def start(self, delayed: Sequence[Any]) -> list[Any]:
         """Start to compute Dask's own lazy objects; the results stay on the workers."""
-        futures: list[Any] = self._client.compute(list(delayed))  # type: ignore[no-untyped-call]
-        return futures
+        return list(self._client.compute(list(delayed)))  # type: ignore[no-untyped-call]
 
     def map(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
         """Start ``function(*row)`` for every row of these columns; handles among them stand for their results."""
@@ -46,8 +45,7 @@ class ClusterRunner:
 
     def collect(self, handles: Sequence[Any]) -> list[Any]:
         """Return the results, in order."""
-        results: list[Any] = self._client.gather(list(handles))  # type: ignore[no-untyped-call]
-        return results
+        return list(self._client.gather(list(handles)))  # type: ignore[no-untyped-call]
 
 
 class _Stored:

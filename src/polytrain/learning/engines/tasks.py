@@ -88,10 +88,8 @@ def _score(rows: ProblemRows, left: Any, right: Any, context: _Context, core: Ar
     for _, block in context.blocks(rows, left, right):
         block.score(core)
         scored.append(block.here)
-    scores, slope, curvature = (
-        np.concatenate([getattr(here, name) for here in scored]) for name in ("scores", "slope", "curvature")
-    )
-    return LossAt(scores, sum(here.value for here in scored), slope, curvature)
+    scores, values, slopes, curvatures = zip(*scored, strict=True)
+    return LossAt(np.concatenate(scores), sum(values), np.concatenate(slopes), np.concatenate(curvatures))
 
 
 def _answer(rows: Any, left: Any, right: Any, here: LossAt, context: _Context, question: str, *arguments: Any) -> Any:
