@@ -18,7 +18,7 @@ import threading
 import time
 import traceback
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from multiprocessing import Pipe, reduction
@@ -70,27 +70,24 @@ def _memory(n_bytes: int) -> Path | None:
     return memory if fits else None
 
 
-@contextmanager
-def share(value: Any) -> Iterator[Callable[[Helper], None]]:
-    """Enter a context with a function that sends an object to a helper, which calls `receive_shared`.
+def share(values: tuple[Any, ...], makes: Mapping[Helper, Callable[..., Callable[..., Any]]]) -> None:
+    """Let every helper make a function of these values, with its own ``make``, and answer calls, see `_answer_calls`.
 
-    Its arrays are written once, and every process maps the same pages, also after the end of the context.
+    Arrays are written once, and every process maps the same pages.
     """
-    buffers = pack(value, cloudpickle)
+    buffers = pack(values, cloudpickle)
     n_bytes = sum(map(len, buffers))
     with closing(Arena(f"{n_bytes} bytes that processes share", _REMEDY, _memory(n_bytes))) as arena:
         spans = arena.write(buffers).spans
-
-        def send(helper: Helper) -> None:
+        for helper, make in makes.items():
+            helper.begin(_answer_calls, make)
             helper.send(spans)
             with _lost():
                 reduction.send_handle(helper.connection, arena.handle, helper.pid)
 
-        yield send
 
-
-def receive_shared(connection: Connection) -> Any:
-    """Receive an object that `share` sent: its arrays are read-only views of the common pages."""
+def _receive_shared(connection: Connection) -> Any:
+    """Receive what `share` sent: arrays are read-only views of the common pages."""
     spans = connection.recv()
     handle = reduction.recv_handle(connection)
     try:
@@ -291,10 +288,7 @@ def spread(
 def _spread(
     helpers: Sequence[Helper], function: Callable[..., Any], shared: tuple[Any, ...], calls: Sequence[tuple[Any, ...]]
 ) -> Iterator[Any]:
-    with share((function, *shared)) as send:
-        for helper in helpers:
-            helper.begin(answer_calls, partial)
-            send(helper)
+    share((function, *shared), dict.fromkeys(helpers, partial))
     waiting = iter(enumerate(calls))
     asked: dict[Connection, tuple[Helper, int]] = {}
     answers: dict[int, Any] = {}
@@ -319,14 +313,14 @@ def _spread(
 # --- in the helper ----------------------------------------------------------------------------------------------------
 
 
-def answer_calls(connection: Connection, make: Callable[..., Callable[..., Any]]) -> None:
+def _answer_calls(connection: Connection, make: Callable[..., Callable[..., Any]]) -> None:
     """Make a function of what is shared, and answer calls of it until there are no more.
 
     A message says whether an answer is wanted, and has the arguments. An error is reported with the next answer.
     """
     value = failure = None
     try:
-        function = make(*receive_shared(connection))
+        function = make(*_receive_shared(connection))
     except Exception as error:
         failure = _portable(error)
     while (message := _receive(connection)) is not None:

@@ -90,14 +90,11 @@ def parts_upper_kernel(values: Sequence[Array], parts: Sequence[Part], out: Arra
     kernel = np.zeros((n_rows, n_rows)) if out is None else out
     grouped = [part.columns for part in parts if not part.additive]
     alone = [values[k][1:] for part in parts if part.additive for k in part.columns]
-    stacked = np.concatenate(alone) if alone else None
+    stacked = np.concatenate([np.zeros((0, n_rows), values[0].dtype), *alone])
     for start, stop in kernel_blocks(n_rows):
         total = kernel[start:stop, start:]
-        if stacked is None:
-            total[:] = 0.0
-        else:
-            np.matmul(stacked[:, start:stop].T, stacked[:, start:], out=total)
-            total += 1.0
+        np.matmul(stacked[:, start:stop].T, stacked[:, start:], out=total)
+        total += 1.0 if alone else 0.0  # the constant
         if grouped:
             total += _sum_of_products([(v[:, start:stop], v[:, start:]) for v in values], grouped)
     return kernel

@@ -146,9 +146,8 @@ def _sweep(
         history.append({**record, "ranks": plan.ranks, "seconds": following.seconds})
         state = following
         if checkpoint is not None:
-            cores = [np.ascontiguousarray(core) for core in state.cores]
             random_state = dict(rng.bit_generator.state)
-            checkpoint.save(Progress(cores, state.position, state.stop_reason, history, random_state))
+            checkpoint.save(Progress(list(state.cores), state.position, state.stop_reason, history, random_state))
         if validation is not None:
             history[-1]["validation_loss"] = validation.look(state.cores, state.position)
         if report(history[-1], state.cores):

@@ -6,9 +6,10 @@ and which loss and moments are still valid.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
 
 from polytrain.arrays import Array
 from polytrain.learning.contractions import gram_from_moments
@@ -18,7 +19,7 @@ from polytrain.learning.problem import LOSS, Facts, LocalFactors, Need, ProblemR
 from polytrain.maps import MapList
 
 
-class CoreRows(ABC):
+class CoreRows(AbstractContextManager[Any]):
     """The rows as one core problem sees them: scores are ``offset + C vec(core)``."""
 
     n_rows: int
@@ -26,10 +27,7 @@ class CoreRows(ABC):
     _loss_here: float | None = None
     _loss_tried: float
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:  # noqa: B027
+    def __exit__(self, *error: object) -> None:
         """Release whatever is held outside of this process's memory; nothing by default."""
 
     # --- how a question reaches the rows ------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ import numpy as np
 from polytrain.arrays import Array
 from polytrain.learning.blocks import Scratch, TrainBlock
 from polytrain.learning.engines.engine import Engine
-from polytrain.learning.helpers import Helper, answer_calls, borrow_helpers, share
+from polytrain.learning.helpers import Helper, borrow_helpers, share
 from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import ProblemRows
@@ -93,10 +93,8 @@ def open_engine(rows: ProblemRows | Engine, loss: Loss, maps: MapList, n_process
         return
     with borrow_helpers(min(n_processes, len(row_ranges(rows.n_rows))) - 1) as helpers:
         if helpers:
-            with share((rows, loss, maps)) as send:
-                for first, helper in enumerate(helpers, 1):
-                    helper.begin(answer_calls, partial(_share, first, len(helpers) + 1))
-                    send(helper)
+            step = len(helpers) + 1
+            share((rows, loss, maps), {helper: partial(_share, first, step) for first, helper in enumerate(helpers, 1)})
         yield LocalEngine(rows, loss, maps, helpers)
         for helper in helpers:
             with suppress(RuntimeError):  # all answers are here: one that is gone is not missed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from operator import attrgetter
 from typing import Any
 
@@ -55,7 +56,7 @@ class _Stored:
         self.read, self.size, self.used = read, size, used
 
 
-class SpillRunner:
+class SpillRunner(AbstractContextManager["SpillRunner"]):
     """Tasks in this process; the least recently used results beyond ``max_bytes`` of memory go to a temporary file.
 
     Use it as a context manager: the end removes what waits on disk. A result is deleted with its handle.
@@ -65,9 +66,6 @@ class SpillRunner:
         self._max_bytes, self._numbers = max_bytes, itertools.count()
         self._in_memory: weakref.WeakSet[_Stored] = weakref.WeakSet()
         self._arena = Arena("waiting rows", _REMEDY)
-
-    def __enter__(self) -> SpillRunner:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._arena.close()

@@ -134,8 +134,7 @@ class TaskEngine(Engine):
         self, function: Callable[..., Any], *columns: Sequence[Handle], shared: Sequence[Any] = ()
     ) -> list[Handle]:
         """Start tasks that get their rows, both environments, and the context."""
-        site = self._at.site
-        sides = (self._nothing, self._nothing) if self._is_linear else (self._bonds[site], self._bonds[site + 1])
+        sides = self._bonds[self._at.site : self._at.site + 2]
         return self._start(function, self._partitions, *sides, *columns, shared=(self._context(), *shared))
 
     def _context(self) -> _Context:
