@@ -130,11 +130,11 @@ def _effects(cores: Cores) -> list[Array]:
     rights = [np.ones(1)]
     for core in reversed(cores[1:]):
         rights.append(core[:, 0, :] @ rights[-1])
-    found, left = [], np.ones(1)
+    effects, left = [], np.ones(1)
     for core, right in zip(cores, reversed(rights), strict=True):
-        found.append(np.einsum("a,aib,b->i", left, core, right))
+        effects.append(np.einsum("a,aib,b->i", left, core, right))
         left = left @ core[:, 0, :]
-    return found
+    return effects
 
 
 def share_additive(cores: Cores, parts: Sequence[Part]) -> list[list[Array]]:
@@ -263,16 +263,16 @@ def _widths(blocks: Sequence[Blocks]) -> list[dict[Name, int]]:
 
 def _pieces(parts: Sequence[Part], trains: Sequence[Cores]) -> list[Piece]:
     """Trains with their columns; an additive part falls into a train for every column."""
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     for part, cores in zip(parts, trains, strict=True):
         if not part.additive:
-            found.append((part.columns, cores))
+            pieces.append((part.columns, cores))
             continue
         for place, (column, effect) in enumerate(zip(part.columns, _effects(cores), strict=True)):
             own = effect.copy()
             own[0] *= place == 0  # the constant counts once
-            found.append(((column,), [own.reshape(1, -1, 1)]))
-    return found
+            pieces.append(((column,), [own.reshape(1, -1, 1)]))
+    return pieces
 
 
 def _narrowed(cores: list[Array]) -> list[Array]:
