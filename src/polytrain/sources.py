@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterable, Iterator
-from itertools import zip_longest
+from itertools import product, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +37,10 @@ class NpyFolder:
         self.path = Path(path)
         self._names = [file.name[1:] for file in sorted(self.path.glob("X*.npy"))]
         self._letters = "Xyw" if any(self.path.glob("w*.npy")) else "Xy"
-        for name in self._names:
-            for letter in self._letters[1:]:
-                if not (self.path / f"{letter}{name}").exists():
-                    what = "targets" if letter == "y" else "weights, as others have,"
-                    raise FileNotFoundError(
-                        f"{self.path / f'X{name}'} has no {what} beside it: {letter}{name} is missing."
-                    )
+        for name, letter in product(self._names, self._letters[1:]):
+            if not (self.path / f"{letter}{name}").exists():
+                what = "targets" if letter == "y" else "weights, as others have,"
+                raise FileNotFoundError(f"{self.path / f'X{name}'} has no {what} beside it: {letter}{name} is missing.")
 
     def __iter__(self) -> Iterator[tuple[NDArray, ...]]:
         for name in self._names:

@@ -9,6 +9,7 @@ import textwrap
 import threading
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.learning import helpers
-from polytrain.learning.helpers import Helper, Shared, borrow_helpers, receive_shared, spread
+from polytrain.learning.helpers import Helper, borrow_helpers, share, spread
 from polytrain.learning.threads import one_blas_thread
 from processes import running
 
@@ -284,24 +285,21 @@ def test_a_full_disk_is_named_with_the_remedy(monkeypatch, tmp_path):
         def __getattr__(self, name):
             return getattr(self._file, name)
 
-    plain = helpers._nameless_file
-    monkeypatch.setattr(helpers, "_nameless_file", lambda n_bytes: Full(plain(n_bytes)))
-    with pytest.raises(OSError, match=r"cannot write 800000 bytes.*No space left.*TMPDIR.*n_jobs=1"):
-        Shared(np.zeros(100_000))
+    plain = tempfile.TemporaryFile
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **options: Full(plain(**options)))
+    with pytest.raises(OSError, match=r"cannot write 800\d\d\d bytes.*No space left.*TMPDIR.*n_jobs=1"):
+        share((np.zeros(100_000),), {})
 
 
 @pytest.mark.slow
 def test_small_memory_sends_shared_arrays_to_a_disk(monkeypatch):
     monkeypatch.setattr(helpers.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 0}))
     big = np.arange(100_000.0)
-    with borrow_helpers(1) as [helper], Shared(big) as shared:
-        helper.begin(_sum_of_shared)
-        shared.send(helper)
-        assert helper.receive() == big.sum()
-
-
-def _sum_of_shared(connection):
-    connection.send(receive_shared(connection).sum())
+    with borrow_helpers(1) as [helper]:
+        share((np.sum, big), {helper: partial})
+        helper.send((True, ()))
+        assert helper.answer() == big.sum()
+        helper.send(None)
 
 
 # --- forks ------------------------------------------------------------------------------------------------------------

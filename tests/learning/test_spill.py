@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -89,7 +90,7 @@ def test_a_disk_that_fails_in_the_middle_leaves_nothing_behind(spill_folder, mon
                 raise OSError(code, os.strerror(code))
             return super().write(data[:100_000])  # a system may take less than all
 
-    handle, name = runners.tempfile.mkstemp()
+    handle, name = tempfile.mkstemp()
     os.unlink(name)
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **options: Failing(handle, "r+"))
     with pytest.raises(OSError, match=f"cannot write waiting rows in {spill_folder}: .*{REMEDY}") as caught:
@@ -108,10 +109,10 @@ def test_no_room_for_a_temporary_file_is_named_with_the_remedy(monkeypatch):
         _spilling_fit()
 
 
-def test_waiting_rows_have_no_name_and_need_no_folder(spill_folder):
+def test_waiting_rows_have_no_name_and_need_no_folder(spill_folder, monkeypatch):
     folder = spill_folder / "inner"
     folder.mkdir()
-    runners.tempfile.tempdir = str(folder)
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
     big = np.arange(20_000.0)
     with runners.SpillRunner(max_bytes=1) as runner:
         handles = [runner.keep(big), runner.keep(2 * big)]
@@ -123,7 +124,7 @@ def test_waiting_rows_have_no_name_and_need_no_folder(spill_folder):
 
 
 def test_places_in_the_file_are_used_again_but_not_while_somebody_looks():
-    rng, place = np.random.default_rng(0), runners.Arena()
+    rng, place = np.random.default_rng(0), runners.Arena("numbers", "")
     kept, viewed, n_written = {}, {}, 0
     for step in range(600):
         arrays = [rng.standard_normal(rng.integers(0, 6000)) for _ in range(rng.integers(1, 4))]

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +28,7 @@ _WORK_BYTES = 1 << 22
 _MIN_ROWS = 256
 
 
-@dataclass(frozen=True)
-class LossAt:
+class LossAt(NamedTuple):
     """These rows' share of the mean loss at some scores, with the weighted slope and curvature of every row."""
 
     scores: Array
@@ -179,25 +177,19 @@ class TrainBlock(RowBlock):
         self._scratch, self._alone = scratch, alone
         self._border = np.ones((1, self.n_rows), dtype=self._dtype)
         self._bonds: list[Array] = [self._border] * (len(maps) + 1)
-        self._kept: Contraction | None = None
-        self._linear: Any = None
-        self._site, self._to_right = 0, True
-
-    def open_linear(self) -> None:
-        """Open the core problem of the linear model."""
-        self._linear = LinearBlock(self._rows, self._loss, self._maps)
-
-    def close_linear(self) -> None:
-        """Close the core problem of the linear model."""
-        self._linear = None
+        self._kept: Contraction | None
+        self._linear: LinearBlock | None
+        self.set_position(0, True)
 
     def linear(self, question: str, *arguments: Any) -> Any:
-        """Answer a question about the linear model, a method of `LinearBlock`."""
+        """Answer a question about the linear model, a method of `LinearBlock`, which is kept until a core is chosen."""
+        if self._linear is None:
+            self._linear = LinearBlock(self._rows, self._loss, self._maps)
         return getattr(self._linear, question)(*arguments)
 
     def set_position(self, site: int, to_right: bool) -> None:
         """Make this core the present one; the next move goes in this direction."""
-        self._site, self._to_right, self._kept = site, to_right, None
+        self._site, self._to_right, self._kept, self._linear = site, to_right, None, None
 
     def set_environments(self, left: Array | None, right: Array | None) -> None:
         """Set the environments of the present core; None at an end of the train."""
@@ -218,11 +210,6 @@ class TrainBlock(RowBlock):
         self._bonds[bond] = self._contraction().images(core, old)
         self.set_position(site, to_right)
 
-    def _sides(self) -> tuple[Array, Array]:
-        """Near and far environment."""
-        left, right = self._bonds[self._site], self._bonds[self._site + 1]
-        return (left, right) if self._to_right else (right, left)
-
     def _take(self, name: str, shape: tuple[int, ...]) -> Array:
         return self._scratch.take(name, shape, self._dtype)
 
@@ -234,7 +221,8 @@ class TrainBlock(RowBlock):
         """The present core against the rows; kept until the next move if the block is alone."""
         if self._kept is not None:
             return self._kept
-        site, (near, far) = self._site, self._sides()
+        site = self._site
+        near, far = self._bonds[site : site + 2] if self._to_right else self._bonds[site : site + 2][::-1]
         made = make_contraction(self._maps[site], self._columns[site], near, far, self._to_right, self._take)
         self._kept = made if self._alone else None
         return made

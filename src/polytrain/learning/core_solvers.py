@@ -79,12 +79,16 @@ def _inverse(matrix: Array, alpha: float) -> Callable[[Array], Array]:
         factor = cho_factor(matrix, lower=True, check_finite=False)
     except LinAlgError:
         # Singular up to rounding (tiny alpha, or columns that depend on each other): the solution of least norm.
-        values, vectors = eigh(matrix, check_finite=False)
-        keep = values > _EPS * len(values) * max(values[-1], 0.0)
-        inverse = np.zeros_like(values)
-        inverse[keep] = 1.0 / values[keep]
-        return lambda vector: vectors @ (inverse * (vectors.T @ vector))
+        return _by_eigenvalues(matrix, _EPS * len(matrix), lambda values: 1.0 / values)
     return lambda vector: cho_solve(factor, vector, check_finite=False)
+
+
+def _by_eigenvalues(matrix: Array, least: float, function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Return a function that multiplies by a function of a matrix; it ignores relatively small eigenvalues."""
+    values, vectors = eigh(matrix, check_finite=False)
+    kept = values > least * max(values[-1], 0.0)
+    vectors, factors = vectors[:, kept], function(values[kept])
+    return lambda vector: vectors @ (factors * (vectors.T @ vector))
 
 
 class _RowSpace:
@@ -109,14 +113,7 @@ class _RowSpace:
         if alpha >= _LEAST_ALPHA:
             invert = _inverse(matrix, alpha)
         else:
-            eigenvalues, vectors = eigh(matrix, check_finite=False)
-            kept = eigenvalues > _LEAST_EIGENVALUE * eigenvalues[-1]
-            vectors, factors = vectors[:, kept], -1.0 / (eigenvalues[kept] * (eigenvalues[kept] + alpha))
-
-            def invert(vector: Array) -> Array:
-                inverse: Array = vectors @ (factors * (vectors.T @ vector))
-                return inverse
-
+            invert = _by_eigenvalues(matrix, _LEAST_EIGENVALUE, lambda values: -1.0 / (values * (values + alpha)))
         spread = (left[:, None, :] * values).reshape(shape[0] * shape[1], -1)
 
         def solve(gradient: Array) -> Array:
@@ -206,13 +203,10 @@ def _quadratic_update(rows: Any, core: Array, alpha: float, method: Any, refine:
 
 def _line_search(rows: CoreRows, core: Array, step: Array, slope: float, alpha: float, objective: float) -> float:
     """Backtrack from 1 until Armijo's condition holds; 0 if rounding hides any decrease."""
-    inner, square = float(np.vdot(core, step)), float(np.vdot(step, step))
-    norm = float(np.vdot(core, core))
     length = 1.0
     for _ in range(_MAX_HALVINGS):
-        loss = rows.try_step(length, core + length * step)
-        value = loss + 0.5 * alpha * (norm + 2.0 * length * inner + length**2 * square)
-        if value <= objective + _ARMIJO * length * slope:
+        moved = core + length * step
+        if _objective(rows.try_step(length, moved), moved, alpha) <= objective + _ARMIJO * length * slope:
             return length
         if -length * slope <= _HOPELESS * objective:
             break

@@ -8,31 +8,29 @@ data that they share is in a file without a name, which is removed when the last
 
 from __future__ import annotations
 
-import errno
 import json
-import mmap
 import os
 import pickle
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import traceback
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from multiprocessing import Pipe, reduction
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from joblib import cpu_count
 from joblib.parallel import BACKENDS, get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
+from polytrain.learning.arena import Arena, map_buffers, pack, unpack
 from polytrain.learning.threads import one_blas_thread
 
 try:  # it also pickles what is defined in a script or a notebook
@@ -45,8 +43,7 @@ _IDLE_SECONDS, _REPLY_SECONDS = 60, 60
 # A sleeping process takes a tenth of a millisecond to wake up, and questions of engines come every few milliseconds:
 # poll for the next one this long before going to sleep. Without it, a fit on two processes took 4 to 13 % longer.
 _WATCH_SECONDS = 0.003
-# Arrays of at least this many bytes travel in a file that all processes map, smaller ones in messages.
-_LARGE, _ALIGNMENT = 1 << 14, 64
+_REMEDY = "Name a folder with more room in the environment variable TMPDIR, or use n_jobs=1."
 # Code of a helper. From the start, also while it imports or computes, it leaves when its parent is gone.
 _COMMAND = """
 import json, os, sys, threading, time
@@ -66,82 +63,45 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 # --- data and answers -------------------------------------------------------------------------------------------------
 
 
-def _nameless_file(n_bytes: int) -> IO[bytes]:
-    """Open a file without a name: in memory if there is room for twice ``n_bytes``, else on a disk."""
+def _memory(n_bytes: int) -> Path | None:
+    """Folder of files in memory, if there is room for twice ``n_bytes``."""
     memory = Path("/dev/shm")
     fits = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2 * n_bytes
-    return tempfile.TemporaryFile(prefix=f"polytrain-{os.getpid()}-", dir=memory if fits else None)
+    return memory if fits else None
 
 
-class Shared:
-    """An object for several helpers: its large arrays are written once, and every process maps the same pages."""
+def share(values: tuple[Any, ...], makes: Mapping[Helper, Callable[..., Callable[..., Any]]]) -> None:
+    """Let every helper make a function of these values, with its own ``make``, and answer calls, see `_answer_calls`.
 
-    def __init__(self, value: Any) -> None:
-        buffers: list[memoryview] = []
-
-        def keep_apart(buffer: pickle.PickleBuffer) -> bool:
-            raw = buffer.raw()
-            if raw.nbytes >= _LARGE:
-                buffers.append(raw)
-            return raw.nbytes < _LARGE
-
-        self._content = cloudpickle.dumps(value, protocol=5, buffer_callback=keep_apart)
-        self._spans: list[tuple[int, int]] = []
-        self._file: IO[bytes] | None = None
-        if buffers:
-            self._file = _nameless_file(sum(raw.nbytes for raw in buffers))
-            self._write(self._file, buffers)
-
-    def _write(self, file: IO[bytes], buffers: Sequence[memoryview]) -> None:
-        try:
-            for raw in buffers:
-                file.write(b"\0" * (-file.tell() % _ALIGNMENT))
-                self._spans.append((file.tell(), file.tell() + raw.nbytes))
-                file.write(raw)
-            file.flush()
-        except OSError as error:
-            file.close()
-            raise OSError(
-                error.errno or errno.EIO,
-                f"cannot write {sum(raw.nbytes for raw in buffers)} bytes that processes share to the temporary folder "
-                f"({error.strerror}). Name one with more room in the environment variable TMPDIR, or use n_jobs=1",
-                tempfile.gettempdir(),
-            ) from error
-
-    def __enter__(self) -> Shared:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Close the file; helpers that were sent it keep it."""
-        if self._file is not None:
-            self._file.close()
-
-    def send(self, helper: Helper) -> None:
-        """Send it to a helper, which calls `receive_shared`."""
-        helper.send((self._content, self._spans))
-        if self._file is not None:
+    Arrays are written once, and every process maps the same pages.
+    """
+    buffers = pack(values, cloudpickle)
+    n_bytes = sum(map(len, buffers))
+    with closing(Arena(f"{n_bytes} bytes that processes share", _REMEDY, _memory(n_bytes))) as arena:
+        spans = arena.write(buffers).spans
+        for helper, make in makes.items():
+            helper.begin(_answer_calls, make)
+            helper.send(spans)
             with _lost():
-                reduction.send_handle(helper.connection, self._file.fileno(), helper.pid)
+                reduction.send_handle(helper.connection, arena.handle, helper.pid)
 
 
-def receive_shared(connection: Connection) -> Any:
-    """Receive a `Shared` object: its large arrays are read-only views of the common pages."""
-    content, spans = connection.recv()
-    pages = memoryview(b"")
-    if spans:
-        handle = reduction.recv_handle(connection)
-        try:
-            pages = memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ))
-        finally:
-            os.close(handle)
-    return pickle.loads(content, buffers=[pages[start:stop] for start, stop in spans])
+def _receive_shared(connection: Connection) -> Any:
+    """Receive what `share` sent: arrays are read-only views of the common pages."""
+    spans = connection.recv()
+    handle = reduction.recv_handle(connection)
+    try:
+        return unpack(map_buffers(handle, spans))
+    finally:
+        os.close(handle)
 
 
-def watch(connection: Connection) -> None:
-    """Poll for a message for a while before going to sleep."""
+def _receive(connection: Connection) -> Any:
+    """Receive a message: poll for a while before going to sleep."""
     deadline = time.perf_counter() + _WATCH_SECONDS
     while time.perf_counter() < deadline and not connection.poll(0):
         pass
+    return connection.recv()
 
 
 def _portable(error: Exception) -> Exception:
@@ -207,7 +167,7 @@ class Helper:
     def receive(self) -> Any:
         """Wait for a message."""
         with _lost():
-            return self.connection.recv()
+            return _receive(self.connection)
 
     def answer(self) -> Any:
         """Wait for the result of a call, and return it or raise its error."""
@@ -228,7 +188,7 @@ class Helper:
     def is_free(self) -> bool:
         """Whether the helper answers: one that was idle for long may have left."""
         with suppress(RuntimeError):
-            self.begin(_reply)
+            self.begin(Connection.send, None)
             return self.connection.poll(_REPLY_SECONDS) and self.receive() is None
         return False
 
@@ -328,10 +288,7 @@ def spread(
 def _spread(
     helpers: Sequence[Helper], function: Callable[..., Any], shared: tuple[Any, ...], calls: Sequence[tuple[Any, ...]]
 ) -> Iterator[Any]:
-    with Shared((function, *shared)) as common:
-        for helper in helpers:
-            helper.begin(answer_calls, partial)
-            common.send(helper)
+    share((function, *shared), dict.fromkeys(helpers, partial))
     waiting = iter(enumerate(calls))
     asked: dict[Connection, tuple[Helper, int]] = {}
     answers: dict[int, Any] = {}
@@ -356,25 +313,17 @@ def _spread(
 # --- in the helper ----------------------------------------------------------------------------------------------------
 
 
-def _reply(connection: Connection) -> None:
-    connection.send(None)
-
-
-def answer_calls(connection: Connection, make: Callable[..., Callable[..., Any]]) -> None:
+def _answer_calls(connection: Connection, make: Callable[..., Callable[..., Any]]) -> None:
     """Make a function of what is shared, and answer calls of it until there are no more.
 
     A message says whether an answer is wanted, and has the arguments. An error is reported with the next answer.
     """
     value = failure = None
     try:
-        function = make(*receive_shared(connection))
+        function = make(*_receive_shared(connection))
     except Exception as error:
         failure = _portable(error)
-    while True:
-        watch(connection)
-        message = connection.recv()
-        if message is None:
-            return
+    while (message := _receive(connection)) is not None:
         wanted, arguments = message
         if failure is None:
             try:

@@ -258,16 +258,21 @@ def spread(values: Array, weights: Array) -> float:
 # --- losses of the targets -1 and 1 -----------------------------------------------------------------------------------
 
 
-class LogisticLoss(Loss):
-    """log(1 + exp(-target * score)) with targets -1 and 1, the loss of TTLR."""
+class _LabelLoss(Loss):
+    """Loss of the targets -1 and 1."""
 
-    name = "logistic"
     tasks = frozenset({"classification"})
-    link = "logit"
     domain = "-1 or 1"
 
     def accepts(self, target: Array) -> bool:
         return bool((np.abs(target) == 1.0).all())
+
+
+class LogisticLoss(_LabelLoss):
+    """log(1 + exp(-target * score)) with targets -1 and 1, the loss of TTLR."""
+
+    name = "logistic"
+    link = "logit"
 
     def stand_ins(self, score: Array) -> list[tuple[Array, Array]]:
         ones = np.ones(len(score))
@@ -294,13 +299,10 @@ class LogisticLoss(Loss):
         return cost, np.negative(wrong, out=wrong), small
 
 
-class SquaredHingeLoss(Loss):
+class SquaredHingeLoss(_LabelLoss):
     """max(0, 1 - target * score)^2 with targets -1 and 1: rows that are clearly right cost nothing."""
 
     name = "squared_hinge"
-    tasks = frozenset({"classification"})
-    domain = "-1 or 1"
-    accepts = LogisticLoss.accepts
 
     def evaluate(self, target: Array, score: Array) -> Derivatives:
         missing = np.maximum(1.0 - target * score, 0.0)

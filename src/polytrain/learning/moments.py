@@ -48,12 +48,9 @@ def measure_moments(engine: Engine, cores: Sequence[Array]) -> tuple[CoreMoments
     engine.place(start)
     for k in range(len(cores)):
         facts: Any = engine.facts(FACTORS)
-        (left_sizes, left), (middle_sizes, middle), (right_sizes, right) = map(
-            eigenbasis, (facts.left, facts.middle, facts.right)
-        )
+        sizes, (left, middle, right) = zip(*map(eigenbasis, (facts.left, facts.middle, facts.right)), strict=True)
         vectors = left.T @ left_transforms[k], middle.T, right.T @ right_transforms[k + 1]
-        arrays = *vectors, left_sizes, middle_sizes, right_sizes
-        moments.append(CoreMoments(*map(np.ascontiguousarray, arrays)))
+        moments.append(CoreMoments(*map(np.ascontiguousarray, (*vectors, *sizes))))
         if k < len(cores) - 1:
             engine.move(lefts[k], to_right=True)
     return tuple(moments) if all(np.isfinite(array).all() for core in moments for array in core) else ()

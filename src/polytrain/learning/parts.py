@@ -90,14 +90,11 @@ def parts_upper_kernel(values: Sequence[Array], parts: Sequence[Part], out: Arra
     kernel = np.zeros((n_rows, n_rows)) if out is None else out
     grouped = [part.columns for part in parts if not part.additive]
     alone = [values[k][1:] for part in parts if part.additive for k in part.columns]
-    stacked = np.concatenate(alone) if alone else None
+    stacked = np.concatenate([np.zeros((0, n_rows), values[0].dtype), *alone])
     for start, stop in kernel_blocks(n_rows):
         total = kernel[start:stop, start:]
-        if stacked is None:
-            total[:] = 0.0
-        else:
-            np.matmul(stacked[:, start:stop].T, stacked[:, start:], out=total)
-            total += 1.0
+        np.matmul(stacked[:, start:stop].T, stacked[:, start:], out=total)
+        total += 1.0 if alone else 0.0  # the constant
         if grouped:
             total += _sum_of_products([(v[:, start:stop], v[:, start:]) for v in values], grouped)
     return kernel
@@ -133,11 +130,11 @@ def _effects(cores: Cores) -> list[Array]:
     rights = [np.ones(1)]
     for core in reversed(cores[1:]):
         rights.append(core[:, 0, :] @ rights[-1])
-    found, left = [], np.ones(1)
+    effects, left = [], np.ones(1)
     for core, right in zip(cores, reversed(rights), strict=True):
-        found.append(np.einsum("a,aib,b->i", left, core, right))
+        effects.append(np.einsum("a,aib,b->i", left, core, right))
         left = left @ core[:, 0, :]
-    return found
+    return effects
 
 
 def share_additive(cores: Cores, parts: Sequence[Part]) -> list[list[Array]]:
@@ -266,16 +263,16 @@ def _widths(blocks: Sequence[Blocks]) -> list[dict[Name, int]]:
 
 def _pieces(parts: Sequence[Part], trains: Sequence[Cores]) -> list[Piece]:
     """Trains with their columns; an additive part falls into a train for every column."""
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     for part, cores in zip(parts, trains, strict=True):
         if not part.additive:
-            found.append((part.columns, cores))
+            pieces.append((part.columns, cores))
             continue
         for place, (column, effect) in enumerate(zip(part.columns, _effects(cores), strict=True)):
             own = effect.copy()
             own[0] *= place == 0  # the constant counts once
-            found.append(((column,), [own.reshape(1, -1, 1)]))
-    return found
+            pieces.append(((column,), [own.reshape(1, -1, 1)]))
+    return pieces
 
 
 def _narrowed(cores: list[Array]) -> list[Array]:

@@ -73,7 +73,7 @@ def train(
         with open_engine(rows.problem(plan, maps, targets[0]), get_loss(plan.loss), maps) as engine:
             gram = shared_linear_gram(engine, maps)
     calls, results = list(zip(targets, starts, strict=True)), list[TrainResult]()
-    shared = plan, maps, rows, validation, {"linear_gram": gram, "measure": measure}
+    shared = plan, maps, (rows, validation), {"linear_gram": gram, "measure": measure}
     n_processes = min(effective_n_jobs(n_jobs), most) if most else 1
     # With many more cores than trains, the rows of each train are shared by all of them in turn.
     n_sharing = n_processes if n_processes >= 2 * n_trains and may_borrow_helpers() else 1
@@ -89,18 +89,12 @@ def train(
 
 
 def _learn_one(
-    plan: Settings,
-    maps: MapList,
-    rows: PlacedRows,
-    validation: PlacedRows | None,
-    options: dict[str, Any],
-    target: Any,
-    start: Start,
-    **own: Any,
+    plan: Settings, maps: MapList, placed: Sequence[Any], options: dict[str, Any], target: Any, start: Start, **own: Any
 ) -> TrainResult:
     """Learn one train, perhaps in a process of its own; the options are those of `learn_train`."""
-    watched = None if validation is None else validation.problem(plan, maps, target)
-    return learn_train(plan, maps, rows.problem(plan, maps, target), start, validation=watched, **options, **own)
+    rows, watched = placed
+    validation = None if watched is None else watched.problem(plan, maps, target)
+    return learn_train(plan, maps, rows.problem(plan, maps, target), start, validation=validation, **options, **own)
 
 
 def _shares_gram(plan: Settings, targets: Sequence[Target], starts: Sequence[Start]) -> bool:
@@ -262,8 +256,7 @@ class _Backfitting:
 
     def _penalty(self, trains: Sequence[Sequence[Array]]) -> float:
         """Half of alpha times the squared norms of parts."""
-        alpha: float = self._plan.alpha
-        return 0.5 * alpha * sum(TensorTrain(cores).norm() ** 2 for cores in trains)
+        return float(0.5 * self._plan.alpha * sum(TensorTrain(cores).norm() ** 2 for cores in trains))
 
     def _others(self, trains: Sequence[Sequence[Array]], target: int, number: int) -> Any:
         rest = [k for k in range(len(self._parts)) if k != number]

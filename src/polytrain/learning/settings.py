@@ -59,8 +59,7 @@ class Settings:
     @property
     def ranks(self) -> tuple[int, ...]:
         """The ranks of a plan."""
-        ranks: tuple[int, ...] = self.rank
-        return ranks
+        return tuple(self.rank)
 
     @property
     def n_sweeps(self) -> int:

@@ -24,17 +24,14 @@ def linear_cores(bias: float, coefficients: Sequence[Array]) -> list[Array]:
     behind core k carry 1 and the sum over the columns l > k.
     """
     cores = []
-    for k, own in enumerate(coefficients):
+    for own in coefficients:
         core = np.zeros((2, 1 + len(own), 2))
-        core[0, 0, 0] = 1.0
+        core[0, 0, 0] = core[1, 0, 1] = 1.0
         core[1, 1:, 0] = own
-        core[1, 0, 1] = 1.0
-        if k == len(coefficients) - 1:
-            core = core[:, :, :1]
-        if k == 0:
-            core = core[1:]
-            core[0, 0, 0] = bias
         cores.append(core)
+    cores[0] = cores[0][1:]
+    cores[0][0, 0, 0] = bias
+    cores[-1] = cores[-1][:, :, :1]
     return cores
 
 
@@ -52,9 +49,9 @@ def linear_start(
     The represented function is the linear model itself (for ranks of at least 2); the remaining rank slots hold random
     directions that it does not use. ``gram`` is the linear model's Gram matrix, if it was computed before.
     """
-    with engine.linear(gram) as rows:
-        model = solve_linear(rows, sum(maps.linear_sizes()), alpha, quadratic).ravel()
-    parts = np.split(model[1:], np.cumsum(maps.linear_sizes())[:-1])
+    sizes = maps.linear_sizes()
+    model = solve_linear(engine.linear(gram), sum(sizes), alpha, quadratic).ravel()
+    parts = np.split(model[1:], np.cumsum(sizes)[:-1])
     # The linear model may lack some of the last functions of a column.
     weights = [np.pad(own, (0, n - 1 - len(own))) for own, n in zip(parts, maps.dims, strict=True)]
     return fit_ranks(linear_cores(float(model[0]), weights), ranks, rng)

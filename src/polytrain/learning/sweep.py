@@ -36,11 +36,6 @@ class SweepState:
     seconds: float
     stop_reason: str | None
 
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """Ranks of all bonds, with the border ranks 1."""
-        return (*(core.shape[0] for core in self.cores), 1)
-
 
 def sweep_train(
     engine: Engine,

@@ -97,10 +97,10 @@ def learn_train(
 
 def shared_linear_gram(engine: Engine, maps: MapList) -> Array:
     """Gram matrix of the linear model: with a quadratic loss it is the same for all targets of the same rows."""
-    with engine.linear() as linear:
-        linear.score(np.zeros((1, 1 + sum(maps.linear_sizes()), 1)))
-        gram: Array = linear.facts(Need(gram=True)).gram
-        return gram
+    linear = engine.linear()
+    linear.score(np.zeros((1, 1 + sum(maps.linear_sizes()), 1)))
+    gram: Array = linear.facts(Need(gram=True)).gram
+    return gram
 
 
 def _first_cores(
@@ -143,12 +143,11 @@ def _sweep(
     for following in states:
         record = {"sweep": len(history) + 1, "n_rows": engine.n_rows, "loss": following.loss}
         record |= {"objective": following.objective, "decrease": state.objective - following.objective}
-        history.append({**record, "ranks": following.ranks, "seconds": following.seconds})
+        history.append({**record, "ranks": plan.ranks, "seconds": following.seconds})
         state = following
         if checkpoint is not None:
-            cores = [np.ascontiguousarray(core) for core in state.cores]
             random_state = dict(rng.bit_generator.state)
-            checkpoint.save(Progress(cores, state.position, state.stop_reason, history, random_state))
+            checkpoint.save(Progress(list(state.cores), state.position, state.stop_reason, history, random_state))
         if validation is not None:
             history[-1]["validation_loss"] = validation.look(state.cores, state.position)
         if report(history[-1], state.cores):

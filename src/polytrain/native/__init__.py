@@ -157,11 +157,10 @@ class LocalRows:
         n_rows, n_near, n, n_far, _ = self.sizes
         tables = None if core is None else knot_tables(self.knots, core)
         scores = None if core is None else np.empty(n_rows, self._dtype)
-        if not sums:
-            self._run(tables, factors, scores, None)
-            return scores, None
-        totals = np.zeros((len(self.knots), n_near, local_width(n_far, self._dtype)), self._dtype)
+        totals = np.zeros((len(self.knots), n_near, local_width(n_far, self._dtype)), self._dtype) if sums else None
         self._run(tables, factors, scores, totals)
+        if totals is None:
+            return scores, None
         # Sums for every knot -> sums for every function.
         gathered = (self.knots.T @ totals.reshape(len(totals), -1)).reshape(n, *totals.shape[1:])
         return scores, gathered[:, :, :n_far].reshape(-1, n_far).astype(np.float64, copy=False)
@@ -266,15 +265,10 @@ class Trains:
         ]
         ranks = [[*(core.shape[1] for core in train), train[-1].shape[2]] for train in trains]
         self._sizes = len(trains), len(knots)
-        self._numbers = [
-            np.array(numbers, dtype=np.int64)
-            for numbers in (
-                ranks,
-                [core.shape[0] for core in trains[0]],
-                [0 if table is None else len(table) - 1 for table in knots],
-                [_place(core) for core in self._cores],
-            )
-        ]
+        dims = [core.shape[0] for core in trains[0]]
+        lengths = [0 if table is None else len(table) - 1 for table in knots]
+        places = [_place(core) for core in self._cores]
+        self._numbers = [np.array(numbers, dtype=np.int64) for numbers in (ranks, dims, lengths, places)]
 
     def evaluate(self, columns: Sequence[Array]) -> Array:
         """Values of all trains, (n_trains, N).

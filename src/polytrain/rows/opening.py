@@ -21,7 +21,7 @@ from polytrain.learning.engines.tasks import Runner
 from polytrain.learning.threads import one_blas_thread
 from polytrain.rows.checking import check_arrays, check_block, check_bytes, check_more
 from polytrain.rows.dask_blocks import FEW_BYTES, aligned_blocks, block_bytes, is_dask, join_blocks
-from polytrain.rows.rows import Rows
+from polytrain.rows.rows import MapRaw, Rows
 from polytrain.sources import SourcePartitions, is_source
 
 
@@ -130,18 +130,12 @@ def _warn_of_identifiers(X: NDArray, names: Sequence[str], columns: Columns | No
 
 
 def _open_partitions(
-    map_raw: Callable[[Callable[[Any], Any]], list[Any]],
-    runner: Runner,
-    like: Any,
-    names: Sequence[str] | None,
-    loss: str | None,
-    categorical_features: Any,
-    max_bytes: int = 0,
+    map_raw: MapRaw, runner: Runner, like: Any, names: Any, loss: str | None, categories: Any, max_bytes: int = 0
 ) -> Rows:
     """Open rows in partitions that look like this; one more pass reads columns that are more than numbers."""
     columns = None
-    if needs_encoding(like, categorical_features):
-        read = map_raw(lambda raw: Columns.fit_part(raw[0], categorical_features) if len(raw[0]) else None)
+    if needs_encoding(like, categories):
+        read = map_raw(lambda raw: Columns.fit_part(raw[0], categories) if len(raw[0]) else None)
         columns = Columns.merge([part for part in runner.collect(read) if part is not None])
     check = partial(check_block, loss=loss, columns=columns)
     return Rows(map_raw, check, loss is None, names, columns, runner, max_bytes)
@@ -176,4 +170,6 @@ def given_validation(rows: Rows, X: Any, y: Any, sample_weight: Any, loss: str |
     known = summary.labels if summary.target is None else len(summary.target.low)
     columns, names = rows.columns_of_any_type, ("X_val", "y_val")
     arrays = check_more(X, y, sample_weight, loss, columns, summary.n_features, known, names)
-    return Rows.of_arrays(arrays, rows.classify, summary=summary)
+    validation = Rows.of_arrays(arrays, rows.classify)
+    validation.summary = summary
+    return validation

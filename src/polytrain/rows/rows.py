@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -30,6 +29,8 @@ from polytrain.rows.summary import (
 #: Checked features (N, d), labels (N,) or targets (N,) or (N, outputs), and weights (N,).
 Arrays = tuple[NDArray, NDArray, NDArray]
 Check = Callable[[Any], Arrays]
+#: Applies a function to every partition as it came, and returns handles.
+MapRaw = Callable[[Callable[[Any], Any]], list[Any]]
 
 
 class Scored(NamedTuple):
@@ -77,6 +78,7 @@ def _targets(y: NDArray, summary: Summary) -> NDArray:
     return summary.label_index(y) if summary.target is None else y
 
 
+@dataclass(eq=False)
 class Rows:
     """Rows with targets (labels if ``classify``) and weights, in one or more partitions.
 
@@ -85,38 +87,25 @@ class Rows:
     own handle. Placed rows of a runner are brought to this process if learning from them takes at most ``max_bytes``.
     """
 
-    def __init__(
-        self,
-        map_raw: Callable[[Callable[[Any], Any]], list[Any]],
-        check: Check,
-        classify: bool,
-        column_names: Sequence[str] | None = None,
-        columns: Columns | None = None,
-        runner: Runner | None = None,
-        max_bytes: int = 0,
-    ) -> None:
-        self._map_raw, self._check, self.classify = map_raw, check, classify
-        self.column_names = None if column_names is None else [str(name) for name in column_names]
-        self.columns_of_any_type = columns
-        self._runner, self._max_bytes = runner, max_bytes
+    map_raw: MapRaw
+    check: Check
+    classify: bool
+    column_names: Sequence[str] | None = None
+    columns_of_any_type: Columns | None = None
+    runner: Runner | None = None
+    max_bytes: int = 0
 
     @classmethod
-    def of_arrays(
-        cls,
-        arrays: Arrays,
-        classify: bool,
-        column_names: Sequence[str] | None = None,
-        columns: Columns | None = None,
-        summary: Summary | None = None,
-    ) -> Rows:
+    def of_arrays(cls, arrays: Arrays, classify: bool, names: Any = None, columns: Columns | None = None) -> Rows:
         """Rows whose checked arrays X, y and weights are in the memory of this process."""
-        return cls(lambda function: [function(arrays)], tuple, classify, column_names, columns)._with_summary(summary)
+        return cls(lambda function: [function(arrays)], tuple, classify, names, columns)
 
     @property
     def feature_names(self) -> list[str] | None:
         """Names of the features, if there are any: those of the columns, or of what they became."""
         columns = self.columns_of_any_type
-        return self.column_names if columns is None else list(columns.feature_names)
+        names = self.column_names if columns is None else columns.feature_names
+        return None if names is None else [str(name) for name in names]
 
     @property
     def is_category(self) -> NDArray | None:
@@ -124,11 +113,11 @@ class Rows:
         return None if self.columns_of_any_type is None else self.columns_of_any_type.is_category
 
     def _map(self, function: Callable, *arguments: Any) -> list[Any]:
-        return self._map_raw(partial(_apply, check=self._check, function=function, arguments=arguments))
+        return self.map_raw(partial(_apply, check=self.check, function=function, arguments=arguments))
 
     def _collect(self, function: Callable, *arguments: Any) -> list[Any]:
         handles = self._map(function, *arguments)
-        return handles if self._runner is None else list(self._runner.collect(handles))
+        return handles if self.runner is None else list(self.runner.collect(handles))
 
     @cached_property
     def summary(self) -> Summary:
@@ -145,13 +134,10 @@ class Rows:
         return column_summaries(self.summary, self.sketch if with_values else None, weights)
 
     def _with_summary(self, summary: Summary | None, check: Check | None = None) -> Rows:
-        """Return a copy without a sketch, with this summary or one that is yet to be made, and perhaps other checks."""
-        other = copy(self)
-        for name in ("summary", "sketch"):
-            vars(other).pop(name, None)
+        """Copy without a sketch, with this summary or one that is yet to be made, and perhaps other checks."""
+        other = replace(self, check=check or self.check)
         if summary is not None:
             other.summary = summary
-        other._check = check or self._check
         return other
 
     def with_labels(self, labels: NDArray, weights: NDArray) -> Rows:
@@ -168,7 +154,7 @@ class Rows:
             number = hashes % np.uint64(n_parts)
             return (number >= start) & (number < stop)
 
-        return self._with_summary(self.summary, partial(_chosen, check=self._check, is_inside=is_inside, wanted=inside))
+        return self._with_summary(self.summary, partial(_chosen, check=self.check, is_inside=is_inside, wanted=inside))
 
     def part_numbers(self, n_parts: int) -> list[int]:
         """Return the numbers of the parts that have any rows, ascending."""
@@ -180,9 +166,11 @@ class Rows:
 
         The hash of a row and its targets, which are numbers, says to which side it belongs.
         """
-        chosen = partial(
-            _chosen, check=self._check, is_inside=lambda hashes, y: target_hashes(hashes, y) / 2.0**64 < fraction
-        )
+
+        def is_inside(hashes: NDArray, y: NDArray) -> NDArray:
+            return target_hashes(hashes, y) / 2.0**64 < fraction
+
+        chosen = partial(_chosen, check=self.check, is_inside=is_inside)
         outside, inside = (self._with_summary(None, partial(chosen, wanted=wanted)) for wanted in (False, True))
         return outside, inside
 
@@ -202,7 +190,7 @@ class Rows:
     def place(self, maps: MapList) -> PlacedRows:
         """Place the columns of all rows where they are: the second pass over them."""
         partitions = self._map(_place, maps, self.summary)
-        if self._runner is None:
+        if self.runner is None:
             return PlacedRows(partitions[0])
         summary = self.summary
-        return PlacedRows(None, self._runner, partitions, self._max_bytes / summary.n_rows, summary.dtype.itemsize)
+        return PlacedRows(None, self.runner, partitions, self.max_bytes / summary.n_rows, summary.dtype.itemsize)

@@ -88,10 +88,8 @@ class Summary:
         largest, least = max(piece.largest_weight for piece in filled), min(piece.least_weight for piece in filled)
         check_weight_range("sample_weight", least, largest)
         shares = [piece.largest_weight / largest for piece in filled]
-        labels = np.unique(np.concatenate([piece.labels for piece in filled]))
-        label_weights = np.zeros(len(labels))
-        for piece, share in zip(filled, shares, strict=True):
-            label_weights[np.searchsorted(labels, piece.labels)] += piece.label_weights * share
+        labels, index = np.unique(np.concatenate([piece.labels for piece in filled]), return_inverse=True)
+        parts = [piece.label_weights * share for piece, share in zip(filled, shares, strict=True)]
         masses = [piece.weight * share for piece, share in zip(filled, shares, strict=True)]
         return cls(
             n_rows=sum(piece.n_rows for piece in filled),
@@ -100,7 +98,7 @@ class Summary:
             has_missing=np.any([piece.has_missing for piece in filled], axis=0),
             dtype=np.result_type(*(piece.dtype for piece in filled)),
             labels=labels,
-            label_weights=label_weights,
+            label_weights=np.bincount(index, np.concatenate(parts)),
             target=_merge_targets([piece.target for piece in filled if piece.target is not None], masses),
             weight=sum(masses),
             largest_weight=largest,

@@ -6,9 +6,10 @@ and which loss and moments are still valid.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
 
 from polytrain.arrays import Array
 from polytrain.learning.contractions import gram_from_moments
@@ -18,7 +19,7 @@ from polytrain.learning.problem import LOSS, Facts, LocalFactors, Need, ProblemR
 from polytrain.maps import MapList
 
 
-class CoreRows(ABC):
+class CoreRows(AbstractContextManager[Any]):
     """The rows as one core problem sees them: scores are ``offset + C vec(core)``."""
 
     n_rows: int
@@ -26,10 +27,7 @@ class CoreRows(ABC):
     _loss_here: float | None = None
     _loss_tried: float
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:  # noqa: B027
+    def __exit__(self, *error: object) -> None:
         """Release whatever is held outside of this process's memory; nothing by default."""
 
     # --- how a question reaches the rows ------------------------------------------------------------------------------
@@ -105,7 +103,7 @@ class Engine(CoreRows):
         """Bring a random sample of the rows, or all of them if ``fraction`` is 1, to the memory of this process."""
 
     def linear(self, gram: Array | None = None) -> LinearRows:
-        """Open the core problem of the linear model; ``gram`` is its Gram matrix, if it was computed before."""
+        """Return the core problem of the linear model; ``gram`` is its Gram matrix, if it was computed before."""
         return LinearRows(self, gram)
 
     # --- along the train ----------------------------------------------------------------------------------------------
@@ -207,10 +205,6 @@ class LinearRows(CoreRows):
 
     def __init__(self, engine: Engine, gram: Array | None = None) -> None:
         self._engine, self._gram, self.n_rows = engine, gram, engine.n_rows
-        engine._tell("open_linear")
-
-    def __exit__(self, *error: object) -> None:
-        self._engine._tell("close_linear")
 
     def _ask(self, question: str, *arguments: Any) -> Iterable[Any]:
         return self._engine._ask("linear", question, *arguments)

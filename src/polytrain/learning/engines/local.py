@@ -20,7 +20,7 @@ import numpy as np
 from polytrain.arrays import Array
 from polytrain.learning.blocks import Scratch, TrainBlock
 from polytrain.learning.engines.engine import Engine
-from polytrain.learning.helpers import Helper, Shared, answer_calls, borrow_helpers, watch
+from polytrain.learning.helpers import Helper, borrow_helpers, share
 from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import ProblemRows
@@ -61,10 +61,8 @@ class LocalEngine(Engine):
     def _ask(self, question: str, *arguments: Any) -> list[Any]:
         for helper in self._helpers:
             helper.send((True, (question, *arguments)))
-        shares = [list(map(methodcaller(question, *arguments), self._blocks))]
-        for helper in self._helpers:
-            watch(helper.connection)
-            shares.append(helper.answer())
+        own = list(map(methodcaller(question, *arguments), self._blocks))
+        shares = [own, *(helper.answer() for helper in self._helpers)]
         return [answer for answers in itertools.zip_longest(*shares) for answer in answers][: sum(map(len, shares))]
 
     def _tell(self, question: str, *arguments: Any) -> None:
@@ -95,10 +93,8 @@ def open_engine(rows: ProblemRows | Engine, loss: Loss, maps: MapList, n_process
         return
     with borrow_helpers(min(n_processes, len(row_ranges(rows.n_rows))) - 1) as helpers:
         if helpers:
-            with Shared((rows, loss, maps)) as common:
-                for first, helper in enumerate(helpers, 1):
-                    helper.begin(answer_calls, partial(_share, first, len(helpers) + 1))
-                    common.send(helper)
+            step = len(helpers) + 1
+            share((rows, loss, maps), {helper: partial(_share, first, step) for first, helper in enumerate(helpers, 1)})
         yield LocalEngine(rows, loss, maps, helpers)
         for helper in helpers:
             with suppress(RuntimeError):  # all answers are here: one that is gone is not missed

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import itertools
-import mmap
-import pickle
-import tempfile
 import weakref
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from operator import attrgetter
 from typing import Any
 
+from polytrain.learning.arena import Arena, Buffers, pack, unpack
+
 # Results of at most this many bytes stay in memory.
 _SMALL = 1 << 16
-_ALIGNMENT = 64
-
-Buffers = Sequence[bytes | memoryview]
+_REMEDY = (
+    "Rows that do not fit in memory wait there during a fit; name a folder with room for them in the environment "
+    "variable TMPDIR, or raise max_memory."
+)
 
 
 class ClusterRunner:
@@ -39,8 +38,7 @@ class ClusterRunner:
 
     def start(self, delayed: Sequence[Any]) -> list[Any]:
         """Start to compute Dask's own lazy objects; the results stay on the workers."""
-        futures: list[Any] = self._client.compute(list(delayed))  # type: ignore[no-untyped-call]
-        return futures
+        return list(self._client.compute(list(delayed)))  # type: ignore[no-untyped-call]
 
     def map(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
         """Start ``function(*row)`` for every row of these columns; handles among them stand for their results."""
@@ -48,20 +46,17 @@ class ClusterRunner:
 
     def collect(self, handles: Sequence[Any]) -> list[Any]:
         """Return the results, in order."""
-        results: list[Any] = self._client.gather(list(handles))  # type: ignore[no-untyped-call]
-        return results
+        return list(self._client.gather(list(handles)))  # type: ignore[no-untyped-call]
 
 
 class _Stored:
-    """Handle of a result: its pickle, and then the memory of its arrays; or where these are on disk."""
+    """Handle of a result: ``read`` returns its buffers from memory or from a disk; ``used`` grows from use to use."""
 
-    def __init__(self, buffers: Buffers, size: int, used: int) -> None:
-        self.buffers, self.size = buffers, size
-        self.used = used  # grows from use to use
-        self.stretch: _Stretch | None = None
+    def __init__(self, read: Callable[[], Buffers], size: int, used: int) -> None:
+        self.read, self.size, self.used = read, size, used
 
 
-class SpillRunner:
+class SpillRunner(AbstractContextManager["SpillRunner"]):
     """Tasks in this process; the least recently used results beyond ``max_bytes`` of memory go to a temporary file.
 
     Use it as a context manager: the end removes what waits on disk. A result is deleted with its handle.
@@ -70,10 +65,7 @@ class SpillRunner:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes, self._numbers = max_bytes, itertools.count()
         self._in_memory: weakref.WeakSet[_Stored] = weakref.WeakSet()
-        self._arena = Arena()
-
-    def __enter__(self) -> SpillRunner:
-        return self
+        self._arena = Arena("waiting rows", _REMEDY)
 
     def __exit__(self, *error: object) -> None:
         self._arena.close()
@@ -86,95 +78,20 @@ class SpillRunner:
 
     def keep(self, value: Any) -> Any:
         """Return a handle for a value; a small value is its own handle."""
-        arrays: list[pickle.PickleBuffer] = []
-        content = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
-        buffers: Buffers = [content, *(array.raw() for array in arrays)]  # not copied
+        buffers = pack(value)
         size = sum(map(len, buffers))
         if size <= _SMALL:
             return value
-        handle = _Stored(buffers, size, next(self._numbers))
+        handle = _Stored(lambda: buffers, size, next(self._numbers))
         self._in_memory.add(handle)
         while sum(stored.size for stored in self._in_memory) > self._max_bytes and len(self._in_memory) > 1:
             oldest = min(self._in_memory, key=attrgetter("used"))
             self._in_memory.remove(oldest)
-            oldest.stretch, oldest.buffers = self._arena.write(oldest.buffers), ()
+            oldest.read = self._arena.write(oldest.read()).read
         return handle
 
     def _load(self, handle: Any) -> Any:
         if not isinstance(handle, _Stored):
             return handle
         handle.used = next(self._numbers)
-        buffers = handle.buffers if handle.stretch is None else handle.stretch.read()
-        return pickle.loads(buffers[0], buffers=buffers[1:])
-
-
-@contextmanager
-def _remedy(action: str) -> Iterator[None]:
-    """Add the remedy to an error of the disk."""
-    try:
-        yield
-    except (OSError, ValueError) as error:  # the latter for a file that was truncated
-        why = getattr(error, "strerror", None) or str(error)
-        raise OSError(
-            f"cannot {action} in {tempfile.gettempdir()}: {why}. Rows that do not fit in memory wait there during a "
-            "fit; name a folder with room for them in the environment variable TMPDIR, or raise max_memory."
-        ) from error
-
-
-class _Pages(mmap.mmap):
-    """A view of a stretch, which keeps the stretch: nothing else is written there while an array uses the view."""
-
-    stretch: _Stretch
-
-
-class _Stretch:
-    """Part of an arena's file with some buffers; it is free for others once nobody refers to it."""
-
-    def __init__(self, file_number: int, start: int, spans: Sequence[slice]) -> None:
-        self._file_number, self._start, self._spans = file_number, start, spans
-
-    def read(self) -> list[memoryview]:
-        """Return the buffers, mapped: only pages that are used are read."""
-        with _remedy("read waiting rows"):
-            size = max(1, self._spans[-1].stop)
-            pages = _Pages(self._file_number, size, access=mmap.ACCESS_READ, offset=self._start)
-        pages.stretch = self
-        view = memoryview(pages)
-        return [view[span] for span in self._spans]
-
-
-class Arena:
-    """Buffers that wait on a disk, in one file without a name: it is gone with its process, however that ends."""
-
-    def __init__(self) -> None:
-        with _remedy("make a temporary file"):
-            self._file = tempfile.TemporaryFile(buffering=0, prefix="polytrain-")  # noqa: SIM115
-        self._end = 0
-        self._free: defaultdict[int, list[int]] = defaultdict(list)  # places by their size
-
-    def write(self, buffers: Buffers) -> _Stretch:
-        """Write some buffers, at least one."""
-        spans, size = [], 0
-        for buffer in buffers:
-            size += -size % _ALIGNMENT
-            spans.append(slice(size, size + len(buffer)))
-            size += len(buffer)
-        # A power of two: later results often fit where earlier ones were. What is not written takes no room on a disk.
-        size = 1 << (max(size, mmap.ALLOCATIONGRANULARITY) - 1).bit_length()
-        free = self._free[size]
-        start = free.pop() if free else self._end
-        self._end = max(self._end, start + size)
-        stretch = _Stretch(self._file.fileno(), start, spans)
-        weakref.finalize(stretch, free.append, start).atexit = False
-        with _remedy("write waiting rows"):
-            for buffer, span in zip(buffers, spans, strict=True):
-                self._file.seek(start + span.start)
-                content = memoryview(buffer)
-                while content:  # a system may take less at a time
-                    content = content[self._file.write(content) :]
-            self._file.truncate(self._end)  # empty buffers have a place, too
-        return stretch
-
-    def close(self) -> None:
-        """Close the file; buffers that are in use stay."""
-        self._file.close()
+        return unpack(handle.read())

@@ -51,18 +51,17 @@ class _Context:
         self, rows: ProblemRows, left: Array | None, right: Array | None, here: LossAt | None = None
     ) -> Iterator[tuple[slice, RowBlock]]:
         """Blocks that fit in the cache, whose only core is the present one."""
-        if self.at is None:
-            whole = LinearBlock(rows, self.loss, self.maps)
-            if here is not None:
-                whole.here = here
-            yield slice(None), whole
-            return
-        own = rows._replace(columns=rows.columns[self.at.site : self.at.site + 1])
         scratch: Scratch = _memory.__dict__.setdefault("scratch", Scratch())
         for some in row_ranges(rows.n_rows):
-            block = TrainBlock(own.block(some), self.loss, self.maps, scratch)
-            block.set_position(0, self.at.to_right)
-            block.set_environments(*(None if side is None else side[:, some] for side in (left, right)))
+            own = rows.block(some)
+            block: Any
+            if self.at is None:
+                block = LinearBlock(own, self.loss, self.maps)
+            else:
+                own = own._replace(columns=own.columns[self.at.site : self.at.site + 1])
+                block = TrainBlock(own, self.loss, self.maps, scratch)
+                block.set_position(0, self.at.to_right)
+                block.set_environments(*(None if side is None else side[:, some] for side in (left, right)))
             if here is not None:
                 block.here = here.of(some)
             yield some, block
@@ -89,10 +88,8 @@ def _score(rows: ProblemRows, left: Any, right: Any, context: _Context, core: Ar
     for _, block in context.blocks(rows, left, right):
         block.score(core)
         scored.append(block.here)
-    scores, slope, curvature = (
-        np.concatenate([getattr(here, name) for here in scored]) for name in ("scores", "slope", "curvature")
-    )
-    return LossAt(scores, sum(here.value for here in scored), slope, curvature)
+    scores, values, slopes, curvatures = zip(*scored, strict=True)
+    return LossAt(np.concatenate(scores), sum(values), np.concatenate(slopes), np.concatenate(curvatures))
 
 
 def _answer(rows: Any, left: Any, right: Any, here: LossAt, context: _Context, question: str, *arguments: Any) -> Any:
@@ -137,8 +134,7 @@ class TaskEngine(Engine):
         self, function: Callable[..., Any], *columns: Sequence[Handle], shared: Sequence[Any] = ()
     ) -> list[Handle]:
         """Start tasks that get their rows, both environments, and the context."""
-        site = self._at.site
-        sides = (self._nothing, self._nothing) if self._is_linear else (self._bonds[site], self._bonds[site + 1])
+        sides = self._bonds[self._at.site : self._at.site + 2]
         return self._start(function, self._partitions, *sides, *columns, shared=(self._context(), *shared))
 
     def _context(self) -> _Context:
@@ -146,20 +142,21 @@ class TaskEngine(Engine):
             return _Context(self._loss, self._maps, None)
         return _Context(self._loss, MapList([self._maps[self._at.site]]), self._at)
 
-    def _ask(self, question: str, *arguments: Any) -> Iterable[Any]:
-        if question == "linear":
-            return self._ask(*arguments)
+    def _understood(self, question: str, *arguments: Any) -> tuple[Any, ...]:
+        """Note whether a question is about the linear model, and return the question itself."""
+        self._is_linear = question == "linear"
+        return arguments if self._is_linear else (question, *arguments)
+
+    def _ask(self, *asked: Any) -> Iterable[Any]:
+        question, *arguments = self._understood(*asked)
         if question == "try_step":
             self._trial = self._start_here(_score, shared=arguments[1:])
             return self._runner.collect(self._start(attrgetter("value"), self._trial))
         return self._runner.collect(self._start_here(_answer, self._here, shared=(question, *arguments)))
 
-    def _tell(self, question: str, *arguments: Any) -> None:
+    def _tell(self, *asked: Any) -> None:
+        question, *arguments = self._understood(*asked)
         match question:
-            case "open_linear" | "close_linear":
-                self._is_linear = question == "open_linear"
-            case "linear":
-                self._tell(*arguments)
             case "score":
                 self._here = self._start_here(_score, shared=arguments)
             case "accept":
