@@ -8,7 +8,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from polytrain import TensorTrainClassifier
-from polytrain.choice.calibration import _LEAST_SPREAD, _PRIOR, fit_log_odds, fit_softmax
+from polytrain.choice.calibration import _LEAST_SPREAD, _PRIOR, fit_log_odds, fit_softmax, held_out_shift
 
 
 def explicit(scores, positive, negative, strength=np.inf):
@@ -182,3 +182,21 @@ def test_the_squared_loss_alone_is_not_calibrated():
     # The same train, whose scores were moved and stretched.
     line = np.polynomial.Polynomial.fit(plain.decision_function(X), calibrated.decision_function(X), 1)
     np.testing.assert_allclose(line(plain.decision_function(X)), calibrated.decision_function(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_shifts_are_distances_of_mean_probabilities_from_shares(n_classes, loss):
+    rng = np.random.default_rng(0)
+    labels = rng.uniform(0.5, 2, (300, 1)) * np.eye(n_classes)[rng.integers(0, n_classes, 300)]
+    chances = labels / labels.sum(axis=1, keepdims=True) * 0.8 + 0.2 * labels.sum(axis=0) / labels.sum()
+    scores = 2 * chances - 1 if loss == "squared" else np.log(chances)
+    if n_classes == 2:
+        scores = scores[:, 1:] - (scores[:, :1] if loss == "logistic" else 0)
+    assert held_out_shift(scores, labels, loss) < 1e-12
+    shares = (labels.sum(axis=0) / labels.sum())[1 if n_classes == 2 else 0 :]
+    if loss == "squared":
+        expected = len(shares) * 0.05**2 / np.sum(shares * (1 - shares))
+        assert held_out_shift(scores + 0.1, labels, loss) == pytest.approx(expected)
+    else:
+        assert held_out_shift(0.5 * scores + np.arange(1, 1 + scores.shape[1]), labels, loss) > 1e-3

@@ -438,3 +438,45 @@ def test_sweeps_of_few_rows_have_an_alpha_that_the_space_of_the_rows_can_take(sw
     assert min(tried.alpha for tried in model.choice_.tried) == pytest.approx(1e-10)
     given = TensorTrainRegressor(**settings, alpha=1e-11).fit(X, X[:, 0] * X[:, 1] + X[:, 2])
     assert given.plan_.alpha == 1e-11
+
+
+# ---------------------------------------------------------------------------------------------------- far more columns
+
+
+def wide_table(n_classes=0):
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=(90, 3))
+    X, score = hidden @ rng.normal(size=(3, 1200)) + rng.normal(size=(90, 1200)), 3.0 * hidden[:, 0]
+    return X, (np.digitize(score, [-2.0, 2.0][: n_classes - 1]) if n_classes else score)
+
+
+def test_far_more_columns_than_rows_are_straight_lines():
+    X, y = wide_table()
+    model = TensorTrainRegressor(clip=False, random_state=0).fit(X, y)
+    assert model.choice_.reasons[0] == "1200 columns and 90 rows: straight lines without interactions"
+    low, high = X.min(axis=0), X.max(axis=0)
+    inside = low + (high - low) * np.random.default_rng(1).uniform(size=(3, 1200))
+    middle = model.predict([(inside[0] + inside[1]) / 2])
+    np.testing.assert_allclose(middle, model.predict(inside[:2]).mean(), rtol=1e-9)
+    # As good as ridge regression with its strength chosen in the same way.
+    learned, left_out = slice(60), slice(60, None)
+    models = TensorTrainRegressor(random_state=0), RidgeCV(np.logspace(-2, 6, 17))
+    errors = [np.mean((one.fit(X[learned], y[learned]).predict(X[left_out]) - y[left_out]) ** 2) for one in models]
+    assert errors[0] < 1.05 * errors[1]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_far_more_columns_than_rows_with_classes_and_gaps(n_classes):
+    X, y = wide_table(n_classes)
+    X[np.random.default_rng(1).random(X.shape) < 0.01] = np.nan
+    model = TensorTrainClassifier(random_state=0).fit(X, y)
+    assert "straight lines" in model.choice_.reasons[0]
+    chances = model.predict_proba(X)
+    assert np.mean(chances.argmax(axis=1) == y) > 0.9
+    np.testing.assert_allclose(chances.mean(axis=0), np.bincount(y) / len(y), atol=0.1)
+
+
+def test_straight_lines_are_for_settings_that_are_left_open():
+    X, y = wide_table()
+    model = TensorTrainRegressor(basis="smooth", bandwidth=0.05, alpha=1e-3, random_state=0).fit(X, y)
+    assert not any("straight" in reason for reason in model.choice_.reasons)

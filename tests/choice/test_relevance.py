@@ -11,7 +11,8 @@ from sklearn.metrics import r2_score
 import polytrain
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.choice import relevance as choice_relevance
-from polytrain.choice.relevance import column_sizes
+from polytrain.choice.many_rows import _rescaled
+from polytrain.choice.relevance import column_sizes, train_effects
 from polytrain.learning.dual import column_gains, product_kernel, squared_effects
 
 
@@ -69,6 +70,58 @@ def test_gains_are_quadratic_forms_of_the_coefficients(n_rows, n_columns, n_othe
     coefficients = np.linalg.solve(kernel + 0.05 * np.diag(1 / weights), targets)
     expected = [np.sum(coefficients * ((kernel * (own[1:].T @ own[1:])) @ coefficients)) for own in others]
     np.testing.assert_allclose(column_gains(values, others, targets, weights, 0.1), expected, rtol=1e-8, atol=1e-10)
+
+
+def random_train(rng, dims):
+    ranks = [1, *rng.integers(1, 4, len(dims) - 1), 1]
+    return [rng.normal(size=shape) for shape in zip(ranks, dims, ranks[1:], strict=False)]
+
+
+def scores_of(values, train):
+    left = np.ones((1, values[0].shape[1]))
+    for functions, core in zip(values, train, strict=True):
+        left = np.einsum("an,in,aib->bn", left, functions, core)
+    return left[0]
+
+
+@given(st.integers(1, 9), st.integers(1, 5), st.integers(1, 3), st.integers(0, 2**31))
+def test_effects_of_trains_are_what_is_lost_without_a_column(n_rows, n_columns, n_trains, seed):
+    rng = np.random.default_rng(seed)
+    dims = rng.integers(1, 4, n_columns)
+    values = [np.vstack([np.ones(n_rows), rng.normal(size=(n - 1, n_rows))]) for n in dims]
+    trains = [random_train(rng, dims) for _ in range(n_trains)]
+    expected = np.zeros((n_columns, n_rows))
+    for k in range(n_columns):
+        without = [np.vstack([v[:1], 0 * v[1:]]) if m == k else v for m, v in enumerate(values)]
+        for train in trains:
+            expected[k] += np.square(scores_of(values, train) - scores_of(without, train))
+    np.testing.assert_allclose(train_effects(values, trains), expected, rtol=1e-9, atol=1e-12)
+
+
+@given(st.integers(1, 5), st.integers(0, 2**31))
+def test_trains_keep_their_scores_in_functions_of_other_sizes(n_columns, seed):
+    rng = np.random.default_rng(seed)
+    plain = [np.vstack([np.ones(7), rng.normal(size=(4, 7))]) for _ in range(n_columns)]
+    n_kept = rng.integers(1, 5, (2, n_columns))
+    n_kept[1] = np.maximum(*n_kept)  # functions may come; where some go, so do their parts of the scores
+    before, after = (
+        [np.append(1.0, np.where(np.arange(4) < n, rng.uniform(0.1, 3, 4), 0)) for n in row] for row in n_kept
+    )
+    old, new = (
+        [factors[factors != 0, None] * functions[factors != 0] for factors, functions in zip(each, plain, strict=True)]
+        for each in (before, after)
+    )
+    train = random_train(rng, [len(functions) for functions in old])
+    np.testing.assert_allclose(scores_of(new, _rescaled(train, before, after)), scores_of(old, train), rtol=1e-9)
+
+
+def test_many_rows_learn_sizes_from_trains_too():
+    X, y = make_friedman1(2400, 12, noise=0.3, random_state=0)
+    tried = TensorTrainRegressor(random_state=0).fit(X, y).choice_.tried
+    first = [trial for trial in tried if trial.step == "rank"]
+    again = [trial for trial in tried if trial.step == "relevance" and trial.rank > 0]
+    assert again
+    assert min(trial.error for trial in again) < min(trial.error for trial in first)
 
 
 def test_sizes_are_bounded_and_of_mean_one_without_bounds():
