@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import log_expit, log_softmax
 
 from polytrain.export_writers import CWriter, GraphWriter
 
@@ -106,13 +106,6 @@ class Decision(ABC):
         """
 
 
-def _normalised(logs: NDArray) -> NDArray:
-    """Log-probabilities (N, m) up to a constant per row -> log-probabilities whose exponentials sum to 1."""
-    # The largest one first: next to 1e18 the logarithm of a sum vanishes.
-    logs = logs - logs.max(axis=1, keepdims=True)
-    return logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
-
-
 class TwoClasses(Decision):
     """One train that tells the second class from the first.
 
@@ -136,7 +129,7 @@ class TwoClasses(Decision):
         return (decided > 0).astype(np.intp)
 
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
-        return -np.logaddexp(0.0, np.stack([scores[0], -scores[0]], axis=1))
+        return log_expit(np.stack([-scores[0], scores[0]], axis=1))
 
     def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
         return (names[1],)
@@ -178,7 +171,7 @@ class OneVsRest(Decision):
 
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
         """Return the log-probability of each class on its own, normalised over the classes."""
-        return _normalised(-np.logaddexp(0.0, -scores.T))
+        return log_softmax(log_expit(scores.T), axis=1)
 
     def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(names)
@@ -204,7 +197,7 @@ class Softmax(OneVsRest):
     name = "softmax"
 
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
-        return _normalised(scores.T)
+        return log_softmax(scores.T, axis=1)
 
     def add_log_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
         return scores
@@ -299,14 +292,14 @@ class OneVsOne(_Vote):
             pairs = slice(signs.indptr[c], signs.indptr[c + 1])
             against = -signs.data[pairs, None] * scores[signs.indices[pairs]]
             logs[:, c] = -np.logaddexp.reduce(against, axis=0, initial=0.0)
-        return _normalised(logs)
+        return log_softmax(logs, axis=1)
 
     def add_log_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
         """Write -log(1 + sum over j of exp(-s_ij)), from the scores of all pairs."""
-        n_pairs = self.n_trains(n_classes)
+        i, j = np.triu_indices(n_classes, 1)
+        pair = np.arange(1, 1 + len(i))
         against = np.zeros((n_classes, n_classes), dtype=np.int64)  # indices into 0, scores and -scores
-        for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
-            against[i, j - i], against[j, i - j] = 1 + n_pairs + pair, 1 + pair
+        against[i, j - i], against[j, i - j] = len(i) + pair, pair
         first = graph.add("Gather", scores, graph.constant([0], np.int64), axis=1)
         nothing = graph.add("Mul", first, graph.constant(0.0))
         signed = graph.add("Concat", nothing, scores, graph.add("Neg", scores), axis=1)
@@ -315,20 +308,13 @@ class OneVsOne(_Vote):
         return graph.add("Gather", graph.add("LogSoftmax", table, axis=2), graph.constant(0, np.int64), axis=2)
 
     def c_log_probabilities(self, writer: CWriter, n_classes: int) -> str:
-        """Write -log(1 + sum of exp(-s)), with the largest exponent taken out."""
-        exp, log = f"exp{writer.suffix}", f"log{writer.suffix}"
-        return f"""    for (int c = 0; c < NAME_N_CLASSES; c++) {{
-        REAL top = 0, sum_against;
-        for (int t = 0; t < N_TRAINS; t++) {{
-            const REAL against = -(REAL)code[t * NAME_N_CLASSES + c] * values[t];
-            if (against > top) top = against;
-        }}
-        sum_against = {exp}(-top);
+        """Add up -log(1 + sum of exp(-s)): one more s turns p into p - log(1 + exp(p - s))."""
+        return """    for (int c = 0; c < NAME_N_CLASSES; c++) {
+        probabilities[c] = 0;
         for (int t = 0; t < N_TRAINS; t++)
             if (code[t * NAME_N_CLASSES + c] != 0)
-                sum_against += {exp}(-(REAL)code[t * NAME_N_CLASSES + c] * values[t] - top);
-        probabilities[c] = -top - {log}(sum_against);
-    }}"""
+                probabilities[c] += log_sigmoid((REAL)code[t * NAME_N_CLASSES + c] * values[t] - probabilities[c]);
+    }"""
 
 
 class BinaryCode(_Vote):
@@ -359,8 +345,8 @@ class BinaryCode(_Vote):
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
         """Treat bits as independent, and normalise over the code words in use."""
         code = self.code(n_classes)
-        agree, differ = -np.logaddexp(0.0, -scores.T), -np.logaddexp(0.0, scores.T)
-        return _normalised(agree @ (code > 0) + differ @ (code < 0))
+        logs = log_expit(scores.T) @ (code > 0) + log_expit(-scores.T) @ (code < 0)
+        return log_softmax(logs, axis=1)
 
     def add_log_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
         code = self.code(n_classes)

@@ -64,9 +64,7 @@ class InterpolatedMap(TabulatedMap):
     """
 
     kind: ClassVar[str] = "table"
-    bases: ClassVar[tuple[str, ...]] = (
-        *("spline", "spline-rank", "spline-distinct", "gauss", "gauss-rank", "smooth", "smooth-rank"),
-    )
+    bases: ClassVar = ("spline", "spline-rank", "spline-distinct", "gauss", "gauss-rank", "smooth", "smooth-rank")
     least_step: ClassVar[float] = _TINY / 2
 
     @classmethod

@@ -41,24 +41,25 @@ def orthogonalize_cores(cores: Sequence[Array], position: int) -> tuple[list[Arr
     Returns the new cores and the power of two that was taken out of the centre. A bond that is wider than the core
     beside it allows becomes narrower.
     """
-    new = list(cores)
-    exponent = 0
-    for k in range(position):
+    half, exponent = _orthogonalize_left(cores, position)
+    # Read from its end, a train has its cores transposed.
+    mirrored, step = _orthogonalize_left([core.T for core in reversed(half)], len(cores) - 1 - position)
+    new = [core.T for core in reversed(mirrored)]
+    new[position], last_step = split_exponent(new[position])
+    return new, exponent + step + last_step
+
+
+def _orthogonalize_left(cores: Sequence[Array], n_cores: int) -> tuple[list[Array], int]:
+    """Make the first cores left-orthogonal; returns the cores and the power of two that was taken out."""
+    new, exponent = list(cores), 0
+    for k in range(n_cores):
         left_rank, n, right_rank = new[k].shape
         orthogonal, rest = np.linalg.qr(new[k].reshape(left_rank * n, right_rank))
         new[k] = orthogonal.reshape(left_rank, n, -1)
         rest, step = split_exponent(rest)
         exponent += step
         new[k + 1] = np.tensordot(rest, new[k + 1], axes=1)
-    for k in range(len(new) - 1, position, -1):
-        left_rank, n, right_rank = new[k].shape
-        orthogonal, rest = np.linalg.qr(new[k].reshape(left_rank, n * right_rank).T)
-        new[k] = orthogonal.T.reshape(-1, n, right_rank)
-        rest, step = split_exponent(rest.T)
-        exponent += step
-        new[k - 1] = np.tensordot(new[k - 1], rest, axes=1)
-    new[position], step = split_exponent(new[position])
-    return new, exponent + step
+    return new, exponent
 
 
 def _truncated_svd(matrix: Array, threshold: float, max_rank: int | None) -> tuple[Array, Array]:

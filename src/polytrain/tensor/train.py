@@ -280,16 +280,14 @@ class TensorTrain:
         if not isinstance(other, TensorTrain):
             return NotImplemented
         self._check_same_dims(other)
-        cores = []
-        for k, (core, other_core) in enumerate(zip(self._cores, other._cores, strict=True)):
-            # The cores side by side, so that the ranks add; at the two ends they share the rank 1.
-            top = core.shape[0] if k > 0 else 0
-            start = core.shape[2] if k < self.order - 1 else 0
-            shape = top + other_core.shape[0], core.shape[1], start + other_core.shape[2]
-            both = np.zeros(shape, dtype=np.result_type(core, other_core))
-            both[: core.shape[0], :, : core.shape[2]] = core
-            both[top:, :, start:] += other_core
-            cores.append(both)
+        # The cores side by side, so that the ranks add; at the two ends they share the rank 1.
+        cores = [
+            np.pad(one, [(0, two.shape[0]), (0, 0), (0, two.shape[2])])
+            + np.pad(two, [(one.shape[0], 0), (0, 0), (one.shape[2], 0)])
+            for one, two in zip(self._cores, other._cores, strict=True)
+        ]
+        cores[0] = cores[0].sum(axis=0, keepdims=True)
+        cores[-1] = cores[-1].sum(axis=2, keepdims=True)
         return TensorTrain(cores)
 
     def __mul__(self, scalar: object) -> TensorTrain:
