@@ -70,10 +70,9 @@ class Basis:
         """Return ``T`` of shape (n, n, 2n - 1) with ``phi_i phi_j = sum over e of T[i, j, e] phi_e``."""
         table = np.zeros((n, n, 2 * n - 1))
         units = np.eye(n)
-        for i in range(n):
-            for j in range(n):
-                coefficients = self.multiply(units[i, : i + 1], units[j, : j + 1])
-                table[i, j, : len(coefficients)] = coefficients
+        for i, j in np.ndindex(n, n):
+            coefficients = self.multiply(units[i, : i + 1], units[j, : j + 1])
+            table[i, j, : len(coefficients)] = coefficients
         table.setflags(write=False)
         return table
 

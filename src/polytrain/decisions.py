@@ -29,7 +29,8 @@ __all__ = ["BinaryCode", "Decision", "OneVsOne", "OneVsRest", "Softmax", "TwoCla
 class Decision(ABC):
     """A way to reduce m classes to binary problems and back. Decisions have no state.
 
-    By default, the scores of the trains are those of the classes, and the largest one wins.
+    By default, the scores of the trains are those of the classes, and the largest one wins. The probability of a class
+    is that of all binary answers that its code asks for, normalised over the classes.
     """
 
     name: str
@@ -46,9 +47,11 @@ class Decision(ABC):
         """Return a number per row and class whose largest entry is the decision."""
         return scores.T
 
-    @abstractmethod
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
         """Return log-probabilities, given scores that are log-odds."""
+        code = self.code(n_classes)
+        logs = log_expit(scores.T) @ (code > 0) + log_expit(-scores.T) @ (code < 0)
+        return log_softmax(logs, axis=1)
 
     def choose(self, decided: NDArray) -> NDArray:
         """Return the index of the class of every row, given what `decide` returned."""
@@ -60,10 +63,8 @@ class Decision(ABC):
 
     def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the meaning of a high score of each train, given the names of the classes."""
-        sides = [
-            ["/".join(name for name, sign in zip(names, row, strict=True) if sign == side) for side in (1, -1)]
-            for row in self.code(len(names))
-        ]
+        array = np.array(names, dtype=object)
+        sides = [("/".join(array[row > 0]), "/".join(array[row < 0])) for row in self.code(len(array))]
         return tuple(" vs ".join(pair) for pair in sides)
 
     def __repr__(self) -> str:
@@ -79,9 +80,12 @@ class Decision(ABC):
         """Write `choose` into an ONNX graph. Shapes: (N, m) or (N, 1) -> (N,), int64."""
         return graph.add("ArgMax", decided, axis=1, keepdims=0)
 
-    @abstractmethod
     def add_log_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
         """Write log-probabilities up to a constant per row. Shapes: scores (N, n_trains) -> (N, m)."""
+        code = self.code(n_classes)
+        agree, differ = graph.log_sigmoid(scores), graph.log_sigmoid(graph.add("Neg", scores))
+        likely = graph.add("MatMul", agree, graph.constant(code > 0, np.float64))
+        return graph.add("Add", likely, graph.add("MatMul", differ, graph.constant(code < 0, np.float64)))
 
     def c_decision(self, writer: CWriter, n_classes: int) -> str:
         """Write `decide` in C: ``static void decide(const REAL *values, REAL *scores)`` and the tables it reads."""
@@ -341,18 +345,6 @@ class BinaryCode(_Vote):
 
     def _no_votes(self, n_classes: int) -> int:
         return -self.n_trains(n_classes)  # so that votes are minus the Hamming distance
-
-    def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
-        """Treat bits as independent, and normalise over the code words in use."""
-        code = self.code(n_classes)
-        logs = log_expit(scores.T) @ (code > 0) + log_expit(-scores.T) @ (code < 0)
-        return log_softmax(logs, axis=1)
-
-    def add_log_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
-        code = self.code(n_classes)
-        agree, differ = graph.log_sigmoid(scores), graph.log_sigmoid(graph.add("Neg", scores))
-        likely = graph.add("MatMul", agree, graph.constant(code > 0, np.float64))
-        return graph.add("Add", likely, graph.add("MatMul", differ, graph.constant(code < 0, np.float64)))
 
     def c_log_probabilities(self, writer: CWriter, n_classes: int) -> str:
         return """    for (int c = 0; c < NAME_N_CLASSES; c++) {

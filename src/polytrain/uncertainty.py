@@ -35,13 +35,11 @@ def leverages(
         return total
     rights = [np.ones((1, len(total)))]
     for core, functions in zip(reversed(cores[1:]), reversed(values[1:]), strict=True):
-        a, n, b = core.shape
-        rights.append(core.reshape(a, n * b) @ (functions[:, None, :] * rights[-1]).reshape(n * b, -1))
+        rights.append(np.tensordot(core, functions[:, None] * rights[-1], axes=2))
     left = np.ones((1, len(total)))
     for core, at, functions, right in zip(cores, moments, values, reversed(rights), strict=True):
         total += _leverage(at, alpha, left, functions, right)
-        a, n, b = core.shape
-        left = core.reshape(a * n, b).T @ (left[:, None, :] * functions).reshape(a * n, -1)
+        left = np.tensordot(core, left[:, None] * functions, axes=((0, 1), (0, 1)))
     return total
 
 

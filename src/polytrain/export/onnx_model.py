@@ -200,12 +200,10 @@ def _chain_step(n: int, n_trains: int, rank: int) -> Any:
     from onnx import TensorProto, helper
 
     graph, kind = GraphWriter(_numbered("chain_")), TensorProto.DOUBLE
-    state, values, core = "chain_state", "chain_values", "chain_core"
-    parts = [state]
-    for function in range(n - 1):
-        value = graph.add("Gather", values, graph.constant([function], np.int64), axis=1)  # (N, 1)
-        parts.append(graph.add("Mul", state, value))
-    graph.add("MatMul", graph.add("Concat", *parts, axis=2), core, output="chain_next")
+    state, values, core, axis = "chain_state", "chain_values", "chain_core", graph.constant([2], np.int64)
+    products = graph.add("Mul", graph.add("Unsqueeze", state, axis), graph.add("Unsqueeze", values, axis))
+    flat = graph.add("Reshape", products, graph.constant([n_trains, -1, (n - 1) * rank], np.int64))
+    graph.add("MatMul", graph.add("Concat", state, flat, axis=2), core, output="chain_next")
     inputs = [
         helper.make_tensor_value_info(state, kind, [n_trains, None, rank]),
         helper.make_tensor_value_info(values, kind, [None, n - 1]),

@@ -153,19 +153,18 @@ class PolynomialMap(FeatureMap):
         low, high, centre, factor = map(graph.constant, bounds)
         clipped = graph.add("Min", graph.add("Max", columns, low), high)
         x = graph.add("Mul", graph.add("Sub", clipped, centre), factor)
-        values = [x]
+        values = [graph.constant(1.0), x]
         for degree in range(2, max(feature_map.n for feature_map in maps)):
             # Powers that a column does not have are zero: those of an unscaled column could become infinite.
             steps = [get_basis(m.basis).recurrence(degree) if degree < m.n else (0.0, 0.0) for m in maps]
             a, b = (np.array(side)[:, None] for side in zip(*steps, strict=True))
             following = graph.add("Mul", graph.add("Mul", x, values[-1]), graph.constant(a))
             if b.any():
-                before = graph.constant(b) if degree == 2 else graph.add("Mul", values[-2], graph.constant(b))
-                following = graph.add("Sub", following, before)
+                following = graph.add("Sub", following, graph.add("Mul", values[-2], graph.constant(b)))
             if (a == 0).any() and not all(feature_map.range for feature_map in maps):
                 following = graph.add("Where", graph.constant(a != 0), following, graph.constant(0.0))
             values.append(following)
-        return graph.stack(values)
+        return graph.stack(values[1:])
 
     @classmethod
     def c_code(cls, maps: Sequence[Self], writer: CWriter) -> str:
@@ -174,16 +173,12 @@ class PolynomialMap(FeatureMap):
         steps = [[get_basis(family).recurrence(degree) for degree in range(2, n)] for family in families]
         largest = 3.4e38 if writer.suffix else 1.7e308
         bounds = zip(("low", "high", "centre", "factor"), np.clip(_ranges(maps), -largest, largest), strict=True)
-        tables = [
-            writer.integers("polynomial_dims", [m.n for m in maps]),
-            writer.integers("polynomial_family", [families.index(m.basis) for m in maps]),
-            writer.table("step_a", [[a for a, _ in row] for row in steps]),
-            writer.table("step_b", [[b for _, b in row] for row in steps]),
-            *(writer.table(name, values) for name, values in bounds),
-        ]
-        return (
-            "\n".join(tables)
-            + f"""
+        ranges = "\n".join(writer.table(name, values) for name, values in bounds)
+        return f"""{writer.integers("polynomial_dims", [m.n for m in maps])}
+{writer.integers("polynomial_family", [families.index(m.basis) for m in maps])}
+{writer.table("step_a", [[a for a, _ in row] for row in steps])}
+{writer.table("step_b", [[b for _, b in row] for row in steps])}
+{ranges}
 
 /* phi[i] = a * x * phi[i - 1] - b * phi[i - 2], where x is the value in the range of the column. */
 static void polynomial_values(REAL value, int k, REAL *phi)
@@ -198,7 +193,6 @@ static void polynomial_values(REAL value, int k, REAL *phi)
         phi[i + 2] = step_a[family + i] * value * phi[i + 1] - step_b[family + i] * phi[i];
 }}
 """
-        )
 
 
 def _ranges(maps: Sequence[PolynomialMap]) -> FloatArray:

@@ -23,8 +23,6 @@ from polytrain.tensor import TensorTrain
 from polytrain.tensor.stack import TrainStack
 from polytrain.uncertainty import Uncertainty
 
-__all__ = ["FittedModel", "fitted_model", "prediction_limits"]
-
 # Scores that are turned into answers at once: pairs of classes take ten times their memory on the way.
 _MOST_SCORES = 1 << 18
 # Predictions go beyond the range of the training targets by at most this part of it.
@@ -195,16 +193,14 @@ class FittedModel:
         columns are compared with those of the estimator. NaN is only in columns whose maps take missing values.
         """
         rows: Array
-        if self.columns is None and not self.takes_missing:
-            rows = validate_rows(estimator, X, reset=False)
-            return rows
         if self.columns is None:
-            rows = validate_rows(estimator, X, reset=False, ensure_all_finite="allow-nan")
+            accepted = "allow-nan" if self.takes_missing else True
+            rows = validate_rows(estimator, X, reset=False, ensure_all_finite=accepted)
         else:
             check_columns(estimator, X)
             rows = check_array(self.columns.encode(X), dtype=COMPUTE_DTYPES, ensure_all_finite="allow-nan")
-        for k, feature_map in enumerate(self.maps):
-            if not feature_map.takes_missing and np.isnan(rows[:, k]).any():
+        for k in np.flatnonzero(np.isnan(rows.min(axis=0))).tolist():
+            if not self.maps[k].takes_missing:
                 name = k if self.feature_names is None else repr(self.feature_names[k])
                 raise ValueError(f"X contains NaN in feature {name}, which had none in training. Impute.")
         return rows

@@ -25,8 +25,6 @@ from polytrain.tensor.decompose import split_exponent
 from polytrain.tensor_file import DTYPES
 from polytrain.uncertainty import LeftOutErrors, TrainUncertainty, Uncertainty
 
-__all__ = ["describe_fitted", "overflows", "read_fitted"]
-
 # Trains of unequal ranks are padded to the largest when they are stacked: up to this many numbers in all, or up to this
 # many times the numbers in the file.
 _FREE_PADDING, _LARGEST_PADDING = 1 << 22, 16
@@ -328,16 +326,14 @@ def _read_uncertainty(document: Document, trains: Sequence[Sequence[Array]]) -> 
     if not np.isin(n_moments, (0, n_cores)).all() or n_moments.sum() != len(ranks):
         raise ValueError("the moments of the uncertainty are not those of the trains.")
     measured = iter(_read_moments(moments, ranks, [t for t, n in zip(trains, n_moments, strict=True) if n]))
-    left_outs = np.split(errors, np.cumsum(n_errors)[:-1], axis=1)
+    columns = zip(numbers.tolist(), counts.tolist(), np.split(errors, np.cumsum(n_errors)[:-1], axis=1), strict=True)
     uncertainties = []
-    for (alpha, reach, noise), n, left_out, count in zip(
-        numbers.tolist(), n_moments.tolist(), left_outs, n_rows.tolist(), strict=True
-    ):
+    for (alpha, reach, noise), (n, _, n_seen), left_out in columns:
         if (np.diff(left_out) < 0).any() or left_out[1, -1] != 1.0:
             raise ValueError("the errors of the uncertainty are not in order.")
         sizes, heights = left_out.copy()
         own = tuple(islice(measured, n))
-        uncertainties.append(TrainUncertainty(own, alpha, reach, noise, LeftOutErrors(sizes, heights, count)))
+        uncertainties.append(TrainUncertainty(own, alpha, reach, noise, LeftOutErrors(sizes, heights, n_seen)))
     return Uncertainty(tuple(uncertainties), bool(guaranteed[0]))
 
 

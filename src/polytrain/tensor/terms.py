@@ -19,16 +19,6 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from polytrain.arrays import Array
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 
-__all__ = [
-    "collect_terms",
-    "cores_from_terms",
-    "default_names",
-    "evaluate_terms",
-    "format_terms",
-    "parse_terms",
-    "terms_from_cores",
-]
-
 # Numbers in the table of monomials of one block of rows: 8 MB of float64.
 _BLOCK_SIZE = 2**20
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -39,9 +29,8 @@ def collect_terms(exponents: Array, coefficients: Array) -> tuple[Array, Array]:
     # lexsort takes the most important key last.
     order = np.lexsort((*(-exponents.T[::-1]), exponents.sum(axis=1)))
     exponents, coefficients = exponents[order], coefficients[order]
-    if len(exponents) > 1:
-        fresh = np.concatenate(([True], (exponents[1:] != exponents[:-1]).any(axis=1)))
-        exponents, coefficients = exponents[fresh], np.add.reduceat(coefficients, np.flatnonzero(fresh))
+    first = np.flatnonzero(np.diff(exponents, axis=0, prepend=-1).any(axis=1))
+    exponents, coefficients = exponents[first], np.add.reduceat(coefficients, first)
     keep = coefficients != 0
     return exponents[keep], coefficients[keep]
 
@@ -151,15 +140,13 @@ def terms_from_cores(cores: Sequence[Array], tol: float, max_size: int) -> tuple
 
     Shapes: -> exponents (T, d), coefficients (T,).
     """
-    exponent = 0
     if tol > 0:
         cores, exponent = orthogonalize_cores(cores, 0)
+        cores[0] = scale_exponent(cores[0], exponent)
     vectors = np.ones((1, 1))
     prefixes = np.zeros((1, 0), dtype=np.int64)
     for k, core in enumerate(cores):
         children = np.tensordot(vectors, core, axes=1)
-        if k == 0:
-            children = scale_exponent(children, exponent)
         # Magnitudes for tol=0: a norm would square tiny numbers away.
         alive = np.abs(children).max(axis=2) > 0
         if tol > 0:
@@ -180,15 +167,10 @@ def default_names(n_variables: int) -> tuple[str, ...]:
     return tuple(f"x{k}" for k in range(1, n_variables + 1))
 
 
-def format_terms(
-    terms: Iterable[tuple[Sequence[int], float]], names: Sequence[str], precision: int | None, max_terms: int | None
-) -> str:
-    """Print terms in the given order; after ``max_terms`` terms, dots."""
+def format_terms(terms: Iterable[tuple[Sequence[int], float]], names: Sequence[str], precision: int | None) -> str:
+    """Print terms in the given order."""
     parts = []
-    for count, (exponents, coefficient) in enumerate(terms):
-        if count == max_terms:
-            parts.append("+ ...")
-            break
+    for exponents, coefficient in terms:
         magnitude = abs(coefficient)
         number = repr(magnitude).removesuffix(".0") if precision is None else f"{magnitude:.{precision}g}"
         powers = [(name, power) for name, power in zip(names, exponents, strict=True) if power > 0]

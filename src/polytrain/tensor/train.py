@@ -28,8 +28,6 @@ from polytrain.tensor.decompose import orthogonalize_cores, round_cores, scale_e
 from polytrain.tensor.ranks import clip_ranks
 from polytrain.tensor.stack import TrainStack
 
-__all__ = ["TensorTrain"]
-
 
 class TensorTrain:
     """A tensor kept as a chain of cores.
@@ -237,13 +235,12 @@ class TensorTrain:
         arrays = [np.asarray(vector) for vector in vectors]
         left = np.ones((1, *arrays[0].shape[1:]), dtype=self.dtype)
         for k, (core, array) in enumerate(zip(self._cores, arrays, strict=True)):
-            left_rank, n, right_rank = core.shape
+            n = core.shape[1]
             expected = (n, *arrays[0].shape[1:])
             if array.ndim not in (1, 2) or array.shape != expected:
                 wanted = f"({n},) or ({n}, N)" if k == 0 else f"{expected}, to go with vector 0"
                 raise ValueError(f"vector {k} must have shape {wanted}, got {array.shape}.")
-            pairs = (left[:, None] * array).reshape(left_rank * n, *array.shape[1:])
-            left = core.reshape(left_rank * n, right_rank).T @ pairs
+            left = np.tensordot(core, left[:, None] * array, axes=((0, 1), (0, 1)))
         return float(left[0]) if left.ndim == 1 else left[0]
 
     def evaluate(self, X: ArrayLike, basis: str | Basis = "power") -> Array:
