@@ -283,9 +283,8 @@ class OneVsOne(_Vote):
     def _signs(self, n_classes: int) -> csr_array:
         """Return one column per pair of classes, in lexicographic order; the first of the two is the positive one."""
         pairs = np.column_stack(np.triu_indices(n_classes, 1))
-        ends = 2 * np.arange(len(pairs) + 1)
-        code = csr_array((np.tile([1.0, -1.0], len(pairs)), pairs.ravel(), ends), (len(pairs), n_classes))
-        return code.T.tocsr()
+        places = pairs.ravel(), np.repeat(np.arange(len(pairs)), 2)
+        return csr_array((np.tile([1.0, -1.0], len(pairs)), places), (n_classes, len(pairs)))
 
     def n_trains(self, n_classes: int) -> int:
         return n_classes * (n_classes - 1) // 2

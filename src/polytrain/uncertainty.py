@@ -47,8 +47,7 @@ def _leverage(at: CoreMoments, alpha: float, left: NDArray, functions: NDArray, 
     """Return the term of one core, (N,)."""
     spectrum = damped_spectrum(at.left_sizes, at.middle_sizes, at.right_sizes, alpha)
     left, functions, right = np.square(at.left @ left), np.square(at.middle @ functions), np.square(at.right @ right)
-    inner = (1.0 / spectrum).reshape(-1, len(right)) @ right
-    inner = np.einsum("anN,nN->aN", inner.reshape(len(left), len(functions), -1), functions)
+    inner = np.einsum("anN,nN->aN", np.tensordot(1.0 / spectrum, right, axes=1), functions)
     return np.einsum("aN,aN->N", inner, left)
 
 
@@ -167,15 +166,15 @@ class Uncertainty:
 
     def widths(self, cores: Sequence[Sequence[NDArray]], maps: MapList, X: NDArray) -> NDArray:
         """Return the root of 1 + leverage of rows X (N, d), (n_trains, N): deviations in units of that of the noise."""
-        found = np.empty((len(self.trains), len(X)))
+        squares = np.empty((len(self.trains), len(X)))
         with np.errstate(over="ignore", invalid="ignore"):  # far from all training rows it may be infinite
             for rows, values in blocks_of_values(maps, X):
                 for index, (own, train) in enumerate(zip(self.trains, cores, strict=True)):
-                    found[index, rows] = 1.0 + own.reach * leverages(train, own.moments, own.alpha, values)
-        return np.sqrt(found)
+                    squares[index, rows] = 1.0 + own.reach * leverages(train, own.moments, own.alpha, values)
+        return np.sqrt(squares)
 
     def widened(self, maps: MapList) -> Uncertainty:
-        """The same for trains of all columns, of which ``maps`` leave some out: these change nothing."""
+        """Return the same for trains of all columns, of which ``maps`` leave some out: these change nothing."""
         every = [tuple(maps.widened(own.moments, _no_moments)) if own.moments else () for own in self.trains]
         trains = (replace(own, moments=moments) for own, moments in zip(self.trains, every, strict=True))
         return replace(self, trains=tuple(trains))

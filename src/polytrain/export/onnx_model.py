@@ -157,11 +157,10 @@ def _add_scores(graph: GraphWriter, model: FittedModel, rows: str) -> str:
             stacked[k, t, : core.shape[1], : core.shape[0], : core.shape[2]] = core.transpose(1, 0, 2)
     columns = graph.add("Transpose", graph.cast(rows, np.float64), perm=[1, 0])
     values = _add_values(graph, model.maps, columns, n)
-    # The chain starts with 1 in the first of R slots, for every train and row.
-    first = graph.constant(np.eye(1, rank).reshape(1, 1, rank).repeat(n_trains, axis=0))
     n_rows = graph.add("Gather", graph.add("Shape", rows), graph.constant([0], np.int64))
     shape = graph.add("Concat", graph.constant([n_trains], np.int64), n_rows, graph.constant([rank], np.int64), axis=0)
-    start = graph.add("Expand", first, shape)
+    # The chain starts with 1 in the first of R slots, for every train and row.
+    start = graph.add("Expand", graph.constant(np.eye(1, rank)), shape)
     cores_in_order = graph.constant(stacked.reshape(len(dims), n_trains, n * rank, rank))
     body = _chain_step(n, n_trains, rank)
     chain = graph.add("Scan", start, values, cores_in_order, num_scan_inputs=2, body=body)

@@ -140,10 +140,8 @@ class FittedModel:
     def trains(self) -> tuple[TensorTrain, ...]:
         """The trains in the units of the target, without ``shift``."""
         with np.errstate(over="ignore"):
-            return tuple(
-                TensorTrain([size * train[0], *train[1:]])
-                for size, train in zip(self.size.tolist(), self.cores, strict=True)
-            )
+            trains = zip(self.size.tolist(), self.cores, strict=True)
+            return tuple(TensorTrain([size * first, *others]) for size, (first, *others) in trains)
 
     @cached_property
     def train_names(self) -> tuple[str, ...]:
@@ -258,10 +256,10 @@ class FittedModel:
 
     def deviations(self, X: Array, n_threads: int = 1) -> Array:
         """Standard deviations of checked rows, shaped like predictions."""
-        known = self._uncertainty
-        noise = np.sqrt([train.noise for train in known.trains])
+        uncertainty = self._uncertainty
+        noise = np.sqrt([train.noise for train in uncertainty.trains])
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._predicted((self.size * noise)[:, None] * known.widths(self.cores, self.maps, X))
+            return self._predicted((self.size * noise)[:, None] * uncertainty.widths(self.cores, self.maps, X))
 
     def intervals(self, X: Array, n_threads: int = 1, *, coverage: float) -> Array:
         """Intervals that contain this share of the targets of similar rows: (N, 2), or (N, outputs, 2)."""

@@ -112,7 +112,7 @@ def read_fitted(document: Document) -> FittedModel:
     if task not in get_loss(loss).tasks:
         raise ValueError(f"the loss {loss!r:.60} does not apply to {task}.")
     if overflows(maps, trains, ends["size"], ends["shift"], is_classifier):
-        raise ValueError("the scores of the trains are too large for floats in some rows.")
+        raise ValueError("the scores of the model are too large for floats in some rows.")
     uncertainty = None if is_classifier else _read_uncertainty(document, trains)
     return FittedModel(loss, maps, trains, feature_names=names, columns=columns, uncertainty=uncertainty, **ends)
 
@@ -135,8 +135,7 @@ def _read_columns(document: Document, maps: MapList) -> tuple[Columns | None, Se
 
 def _read_trains(cores: Array, dims: tuple[int, ...], ranks: Array) -> tuple[tuple[Array, ...], ...]:
     """Check that sizes fit and that stacking takes little more memory, then cut the cores."""
-    ends = ranks[:, [0, -1]]
-    if not len(ranks) or ranks.min() < 1 or ranks.max() > cores.size or (ends != 1).any():
+    if not len(ranks) or ranks.min() < 1 or ranks.max() > cores.size or (ranks[:, [0, -1]] != 1).any():
         raise ValueError("the ranks are not plausible.")
     sizes = ranks[:, :-1].astype(np.float64) * np.array(dims, dtype=np.float64) * ranks[:, 1:]  # ints might overflow
     if sizes.sum() != cores.size:
@@ -287,21 +286,21 @@ def _log_largest(train: Sequence[Array], extremes: Sequence[Array], log_size: fl
 # --- uncertainty ------------------------------------------------------------------------------------------------------
 
 
-def _describe_uncertainty(known: Uncertainty | None) -> dict[str, Array]:
+def _describe_uncertainty(uncertainty: Uncertainty | None) -> dict[str, Array]:
     """Return the arrays; none if the uncertainty is not known."""
-    if known is None:
+    if uncertainty is None:
         return {}
-    trains, errors = known.trains, [train.left_out for train in known.trains]
+    trains, errors = uncertainty.trains, [train.left_out for train in uncertainty.trains]
     cores = [core for train in trains for core in train.moments]
-    found: dict[str, Array] = {
-        "guaranteed": np.array([known.guaranteed]),
+    arrays: dict[str, Array] = {
+        "guaranteed": np.array([uncertainty.guaranteed]),
         "numbers": np.array([(train.alpha, train.reach, train.noise) for train in trains]),
         "counts": np.array([(len(t.moments), len(t.left_out.errors), t.left_out.n_rows) for t in trains]),
         "errors": np.concatenate([np.stack([own.errors, own.heights]) for own in errors], axis=1),
         "ranks": np.array([(len(core.left), len(core.right)) for core in cores], dtype=np.int64).reshape(-1, 2),
         "moments": np.concatenate([np.zeros(0), *(array.ravel() for core in cores for array in core)]),
     }
-    return {"uncertainty." + name: array for name, array in found.items()}
+    return {"uncertainty." + name: array for name, array in arrays.items()}
 
 
 def _read_uncertainty(document: Document, trains: Sequence[Sequence[Array]]) -> Uncertainty | None:

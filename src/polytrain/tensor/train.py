@@ -279,9 +279,9 @@ class TensorTrain:
         self._check_same_dims(other)
         # The cores side by side, so that the ranks add; at the two ends they share the rank 1.
         cores = [
-            np.pad(one, [(0, two.shape[0]), (0, 0), (0, two.shape[2])])
-            + np.pad(two, [(one.shape[0], 0), (0, 0), (one.shape[2], 0)])
-            for one, two in zip(self._cores, other._cores, strict=True)
+            np.pad(core, [(0, other_core.shape[0]), (0, 0), (0, other_core.shape[2])])
+            + np.pad(other_core, [(core.shape[0], 0), (0, 0), (core.shape[2], 0)])
+            for core, other_core in zip(self._cores, other._cores, strict=True)
         ]
         cores[0] = cores[0].sum(axis=0, keepdims=True)
         cores[-1] = cores[-1].sum(axis=2, keepdims=True)
