@@ -153,18 +153,19 @@ class PolynomialMap(FeatureMap):
         low, high, centre, factor = map(graph.constant, bounds)
         clipped = graph.add("Min", graph.add("Max", columns, low), high)
         x = graph.add("Mul", graph.add("Sub", clipped, centre), factor)
-        values = [graph.constant(1.0), x]
+        values = [x]
         for degree in range(2, max(feature_map.n for feature_map in maps)):
             # Powers that a column does not have are zero: those of an unscaled column could become infinite.
             steps = [get_basis(m.basis).recurrence(degree) if degree < m.n else (0.0, 0.0) for m in maps]
             a, b = (np.array(side)[:, None] for side in zip(*steps, strict=True))
             following = graph.add("Mul", graph.add("Mul", x, values[-1]), graph.constant(a))
             if b.any():
-                following = graph.add("Sub", following, graph.add("Mul", values[-2], graph.constant(b)))
+                before = graph.constant(b) if degree == 2 else graph.add("Mul", values[-2], graph.constant(b))
+                following = graph.add("Sub", following, before)
             if (a == 0).any() and not all(feature_map.range for feature_map in maps):
                 following = graph.add("Where", graph.constant(a != 0), following, graph.constant(0.0))
             values.append(following)
-        return graph.stack(values[1:])
+        return graph.stack(values)
 
     @classmethod
     def c_code(cls, maps: Sequence[Self], writer: CWriter) -> str:
