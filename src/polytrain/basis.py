@@ -70,10 +70,9 @@ class Basis:
         """Return ``T`` of shape (n, n, 2n - 1) with ``phi_i phi_j = sum over e of T[i, j, e] phi_e``."""
         table = np.zeros((n, n, 2 * n - 1))
         units = np.eye(n)
-        for i in range(n):
-            for j in range(n):
-                coefficients = self.multiply(units[i, : i + 1], units[j, : j + 1])
-                table[i, j, : len(coefficients)] = coefficients
+        for i, j in np.ndindex(n, n):
+            coefficients = self.multiply(units[i, : i + 1], units[j, : j + 1])
+            table[i, j, : len(coefficients)] = coefficients
         table.setflags(write=False)
         return table
 
@@ -93,13 +92,8 @@ _FAMILIES = (
     Basis("power", lambda degree: (1.0, 0.0), polynomial.polymul, np.copy),
     # Bounded by 1 on [-1, 1]: T_k = 2 x T_{k-1} - T_{k-2}.
     Basis("chebyshev", lambda degree: (2.0, 1.0), chebyshev.chebmul, chebyshev.cheb2poly),
-    # Orthogonal for uniform x on [-1, 1]: k P_k = (2k - 1) x P_{k-1} - (k - 1) P_{k-2}.
-    Basis(
-        "legendre",
-        lambda degree: ((2 * degree - 1) / degree, (degree - 1) / degree),
-        legendre.legmul,
-        legendre.leg2poly,
-    ),
+    # Orthogonal for uniform x on [-1, 1]: P_k = (2 - 1/k) x P_{k-1} - (1 - 1/k) P_{k-2}.
+    Basis("legendre", lambda degree: (2 - 1 / degree, 1 - 1 / degree), legendre.legmul, legendre.leg2poly),
 )
 _BASES = {family.name: family for family in _FAMILIES}
 #: Names of the families.

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import log_expit, log_softmax
 
 from polytrain.export_writers import CWriter, GraphWriter
 
@@ -29,7 +29,8 @@ __all__ = ["BinaryCode", "Decision", "OneVsOne", "OneVsRest", "Softmax", "TwoCla
 class Decision(ABC):
     """A way to reduce m classes to binary problems and back. Decisions have no state.
 
-    By default, the scores of the trains are those of the classes, and the largest one wins.
+    By default, the scores of the trains are those of the classes, and the largest one wins. The probability of a class
+    is that of all binary answers that its code asks for, normalised over the classes.
     """
 
     name: str
@@ -46,9 +47,11 @@ class Decision(ABC):
         """Return a number per row and class whose largest entry is the decision."""
         return scores.T
 
-    @abstractmethod
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
         """Return log-probabilities, given scores that are log-odds."""
+        code = self.code(n_classes)
+        logs = log_expit(scores.T) @ (code > 0) + log_expit(-scores.T) @ (code < 0)
+        return log_softmax(logs, axis=1)
 
     def choose(self, decided: NDArray) -> NDArray:
         """Return the index of the class of every row, given what `decide` returned."""
@@ -60,10 +63,8 @@ class Decision(ABC):
 
     def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the meaning of a high score of each train, given the names of the classes."""
-        sides = [
-            ["/".join(name for name, sign in zip(names, row, strict=True) if sign == side) for side in (1, -1)]
-            for row in self.code(len(names))
-        ]
+        array = np.array(names, dtype=object)
+        sides = [("/".join(array[row > 0]), "/".join(array[row < 0])) for row in self.code(len(array))]
         return tuple(" vs ".join(pair) for pair in sides)
 
     def __repr__(self) -> str:
@@ -79,9 +80,12 @@ class Decision(ABC):
         """Write `choose` into an ONNX graph. Shapes: (N, m) or (N, 1) -> (N,), int64."""
         return graph.add("ArgMax", decided, axis=1, keepdims=0)
 
-    @abstractmethod
     def add_log_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
         """Write log-probabilities up to a constant per row. Shapes: scores (N, n_trains) -> (N, m)."""
+        code = self.code(n_classes)
+        agree, differ = graph.log_sigmoid(scores), graph.log_sigmoid(graph.add("Neg", scores))
+        likely = graph.add("MatMul", agree, graph.constant(code > 0, np.float64))
+        return graph.add("Add", likely, graph.add("MatMul", differ, graph.constant(code < 0, np.float64)))
 
     def c_decision(self, writer: CWriter, n_classes: int) -> str:
         """Write `decide` in C: ``static void decide(const REAL *values, REAL *scores)`` and the tables it reads."""
@@ -104,13 +108,6 @@ class Decision(ABC):
 
         They may call ``log_sigmoid(z)``, and read ``code`` if `c_decision` has written it.
         """
-
-
-def _normalised(logs: NDArray) -> NDArray:
-    """Log-probabilities (N, m) up to a constant per row -> log-probabilities whose exponentials sum to 1."""
-    # The largest one first: next to 1e18 the logarithm of a sum vanishes.
-    logs = logs - logs.max(axis=1, keepdims=True)
-    return logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
 
 
 class TwoClasses(Decision):
@@ -136,7 +133,7 @@ class TwoClasses(Decision):
         return (decided > 0).astype(np.intp)
 
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
-        return -np.logaddexp(0.0, np.stack([scores[0], -scores[0]], axis=1))
+        return log_expit(np.stack([-scores[0], scores[0]], axis=1))
 
     def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
         return (names[1],)
@@ -178,7 +175,7 @@ class OneVsRest(Decision):
 
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
         """Return the log-probability of each class on its own, normalised over the classes."""
-        return _normalised(-np.logaddexp(0.0, -scores.T))
+        return log_softmax(log_expit(scores.T), axis=1)
 
     def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(names)
@@ -204,7 +201,7 @@ class Softmax(OneVsRest):
     name = "softmax"
 
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
-        return _normalised(scores.T)
+        return log_softmax(scores.T, axis=1)
 
     def add_log_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
         return scores
@@ -286,9 +283,8 @@ class OneVsOne(_Vote):
     def _signs(self, n_classes: int) -> csr_array:
         """Return one column per pair of classes, in lexicographic order; the first of the two is the positive one."""
         pairs = np.column_stack(np.triu_indices(n_classes, 1))
-        ends = 2 * np.arange(len(pairs) + 1)
-        code = csr_array((np.tile([1.0, -1.0], len(pairs)), pairs.ravel(), ends), (len(pairs), n_classes))
-        return code.T.tocsr()
+        places = pairs.ravel(), np.repeat(np.arange(len(pairs)), 2)
+        return csr_array((np.tile([1.0, -1.0], len(pairs)), places), (n_classes, len(pairs)))
 
     def n_trains(self, n_classes: int) -> int:
         return n_classes * (n_classes - 1) // 2
@@ -299,14 +295,14 @@ class OneVsOne(_Vote):
             pairs = slice(signs.indptr[c], signs.indptr[c + 1])
             against = -signs.data[pairs, None] * scores[signs.indices[pairs]]
             logs[:, c] = -np.logaddexp.reduce(against, axis=0, initial=0.0)
-        return _normalised(logs)
+        return log_softmax(logs, axis=1)
 
     def add_log_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
         """Write -log(1 + sum over j of exp(-s_ij)), from the scores of all pairs."""
-        n_pairs = self.n_trains(n_classes)
+        i, j = np.triu_indices(n_classes, 1)
+        pair = np.arange(1, 1 + len(i))
         against = np.zeros((n_classes, n_classes), dtype=np.int64)  # indices into 0, scores and -scores
-        for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
-            against[i, j - i], against[j, i - j] = 1 + n_pairs + pair, 1 + pair
+        against[i, j - i], against[j, i - j] = len(i) + pair, pair
         first = graph.add("Gather", scores, graph.constant([0], np.int64), axis=1)
         nothing = graph.add("Mul", first, graph.constant(0.0))
         signed = graph.add("Concat", nothing, scores, graph.add("Neg", scores), axis=1)
@@ -315,20 +311,13 @@ class OneVsOne(_Vote):
         return graph.add("Gather", graph.add("LogSoftmax", table, axis=2), graph.constant(0, np.int64), axis=2)
 
     def c_log_probabilities(self, writer: CWriter, n_classes: int) -> str:
-        """Write -log(1 + sum of exp(-s)), with the largest exponent taken out."""
-        exp, log = f"exp{writer.suffix}", f"log{writer.suffix}"
-        return f"""    for (int c = 0; c < NAME_N_CLASSES; c++) {{
-        REAL top = 0, sum_against;
-        for (int t = 0; t < N_TRAINS; t++) {{
-            const REAL against = -(REAL)code[t * NAME_N_CLASSES + c] * values[t];
-            if (against > top) top = against;
-        }}
-        sum_against = {exp}(-top);
+        """Add up -log(1 + sum of exp(-s)): one more s turns p into p - log(1 + exp(p - s))."""
+        return """    for (int c = 0; c < NAME_N_CLASSES; c++) {
+        probabilities[c] = 0;
         for (int t = 0; t < N_TRAINS; t++)
             if (code[t * NAME_N_CLASSES + c] != 0)
-                sum_against += {exp}(-(REAL)code[t * NAME_N_CLASSES + c] * values[t] - top);
-        probabilities[c] = -top - {log}(sum_against);
-    }}"""
+                probabilities[c] += log_sigmoid((REAL)code[t * NAME_N_CLASSES + c] * values[t] - probabilities[c]);
+    }"""
 
 
 class BinaryCode(_Vote):
@@ -355,18 +344,6 @@ class BinaryCode(_Vote):
 
     def _no_votes(self, n_classes: int) -> int:
         return -self.n_trains(n_classes)  # so that votes are minus the Hamming distance
-
-    def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
-        """Treat bits as independent, and normalise over the code words in use."""
-        code = self.code(n_classes)
-        agree, differ = -np.logaddexp(0.0, -scores.T), -np.logaddexp(0.0, scores.T)
-        return _normalised(agree @ (code > 0) + differ @ (code < 0))
-
-    def add_log_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
-        code = self.code(n_classes)
-        agree, differ = graph.log_sigmoid(scores), graph.log_sigmoid(graph.add("Neg", scores))
-        likely = graph.add("MatMul", agree, graph.constant(code > 0, np.float64))
-        return graph.add("Add", likely, graph.add("MatMul", differ, graph.constant(code < 0, np.float64)))
 
     def c_log_probabilities(self, writer: CWriter, n_classes: int) -> str:
         return """    for (int c = 0; c < NAME_N_CLASSES; c++) {

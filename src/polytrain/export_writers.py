@@ -31,16 +31,13 @@ class GraphWriter:
 
     def constant(self, array: Any, dtype: DTypeLike | None = None) -> str:
         """Store an array and return its name."""
-        from onnx import TensorProto, helper, numpy_helper
+        from onnx import numpy_helper
 
         name = self._unique("constant")
         values = np.array(array, dtype=dtype, order="C")  # keeps a number a number, which ascontiguousarray does not
         if values.dtype.kind in "UO":
-            words: Any = [str(value).encode() for value in values.ravel()]
-            tensor = helper.make_tensor(name, TensorProto.STRING, values.shape, words)
-        else:
-            tensor = numpy_helper.from_array(values, name)
-        self.initializers.append(tensor)
+            values = np.array([str(value) for value in values], dtype=object)
+        self.initializers.append(numpy_helper.from_array(values, name))
         return name
 
     def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:

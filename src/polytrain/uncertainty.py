@@ -36,13 +36,11 @@ def leverages(
         return total
     rights = [np.ones((1, len(total)))]
     for core, functions in zip(reversed(cores[1:]), reversed(values[1:]), strict=True):
-        a, n, b = core.shape
-        rights.append(core.reshape(a, n * b) @ (functions[:, None, :] * rights[-1]).reshape(n * b, -1))
+        rights.append(np.tensordot(core, functions[:, None] * rights[-1], axes=2))
     left = np.ones((1, len(total)))
     for core, at, functions, right in zip(cores, moments, values, reversed(rights), strict=True):
         total += _leverage(at, alpha, left, functions, right)
-        a, n, b = core.shape
-        left = core.reshape(a * n, b).T @ (left[:, None, :] * functions).reshape(a * n, -1)
+        left = np.tensordot(core, left[:, None] * functions, axes=((0, 1), (0, 1)))
     return total
 
 
@@ -50,8 +48,7 @@ def _leverage(at: CoreMoments, alpha: float, left: NDArray, functions: NDArray, 
     """Return the term of one core, (N,)."""
     spectrum = damped_spectrum(at.left_sizes, at.middle_sizes, at.right_sizes, alpha)
     left, functions, right = np.square(at.left @ left), np.square(at.middle @ functions), np.square(at.right @ right)
-    inner = (1.0 / spectrum).reshape(-1, len(right)) @ right
-    inner = np.einsum("anN,nN->aN", inner.reshape(len(left), len(functions), -1), functions)
+    inner = np.einsum("anN,nN->aN", np.tensordot(1.0 / spectrum, right, axes=1), functions)
     return np.einsum("aN,aN->N", inner, left)
 
 
@@ -176,7 +173,7 @@ class Uncertainty:
             return np.sqrt(1.0 + reaches * leverages_of_rows(parts, maps, X))
 
     def widened(self, maps: MapList) -> Uncertainty:
-        """The same for trains of all columns, of which ``maps`` leave some out: these change nothing."""
+        """Return the same for trains of all columns, of which ``maps`` leave some out: these change nothing."""
         every = [tuple(maps.widened(own.moments, _no_moments)) if own.moments else () for own in self.trains]
         trains = (replace(own, moments=moments) for own, moments in zip(self.trains, every, strict=True))
         return replace(self, trains=tuple(trains))

@@ -249,4 +249,4 @@ def test_a_file_whose_scores_overflow(tmp_path, refused):
         model.save(tmp_path / name)
         parts = ModelParts((tmp_path / name).read_bytes())
         parts.arrays["cores"] *= 1e150
-        refused(parts, "scores of the trains are too large")
+        refused(parts, "scores of the model are too large")

@@ -72,7 +72,7 @@ class TopTerms:
     @property
     def names(self) -> tuple[str, ...]:
         """The terms without their coefficients, such as "x1*x3^2"; "1" is the constant."""
-        return tuple(format_terms([(row, 1.0)], self.variable_names, 6, None) for row in self.exponents.tolist())
+        return tuple(format_terms([(row, 1.0)], self.variable_names, 6) for row in self.exponents.tolist())
 
     def to_polynomial(self) -> Polynomial:
         """Return the sum of these terms, a polynomial in the variables named by ``units``."""

@@ -75,8 +75,8 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
     writer, labels = CWriter(dtype), [] if fitted.classes is None else list(map(str, fitted.classes))
     score = "left[0] * size[t] + shift[t]" if fitted.rescales else "left[0]"
     score = f"EXP({score})" if fitted.link == "log" else score
-    score = f"limited({score}, t)" if fitted.is_limited else score
-    pieces = [_tables(fitted, writer), _maps(fitted, writer), _TRAINS.replace("SCORE", score)]
+    trains = _TRAINS.replace("SCORE", score).replace("LIMITS", _LIMITS if fitted.is_limited else "")
+    pieces = [_tables(fitted, writer), _maps(fitted, writer), trains]
     if fitted.decision is None:
         pieces.append(_ONE_NUMBER if fitted.one_output else _SEVERAL_NUMBERS)
     else:
@@ -99,7 +99,7 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
     return _features(fitted) + code
 
 
-# In C code, REAL is the type of numbers, NAME the name of the model, and SCORE, EXP and LOG1P are expressions.
+# In C code, REAL is the type of numbers, NAME the name of the model; other words in capitals stand for code.
 _TRAINS = """/* The scores of all trains. */
 static void evaluate_trains(const REAL *x, REAL *values)
 {
@@ -117,15 +117,13 @@ static void evaluate_trains(const REAL *x, REAL *values)
                 }
             for (int b = 0; b < rank[k + 1]; b++) left[b] = next[b];
         }
-        values[t] = SCORE;
+        values[t] = SCORE;LIMITS
     }
 }
 """
-_LIMITED = """static REAL limited(REAL value, int t)
-{
-    return value < lowest[t] ? lowest[t] : value > highest[t] ? highest[t] : value;
-}
-"""
+_LIMITS = """
+        if (values[t] < lowest[t]) values[t] = lowest[t];
+        if (values[t] > highest[t]) values[t] = highest[t];"""
 _ONE_NUMBER = """REAL NAME_predict(const REAL *x)
 {
     REAL value;
@@ -251,7 +249,7 @@ def _tables(model: FittedModel, writer: CWriter) -> str:
     if model.rescales:
         lines += [writer.table("size", model.size), writer.table("shift", model.shift)]
     if model.is_limited:
-        lines += [writer.table("lowest", model.limits[0]), writer.table("highest", model.limits[1]), _LIMITED]
+        lines += [writer.table("lowest", model.limits[0]), writer.table("highest", model.limits[1])]
     return "\n".join([*lines, ""])
 
 

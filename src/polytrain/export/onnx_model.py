@@ -157,11 +157,10 @@ def _add_scores(graph: GraphWriter, model: FittedModel, rows: str) -> str:
             stacked[k, t, : core.shape[1], : core.shape[0], : core.shape[2]] = core.transpose(1, 0, 2)
     columns = graph.add("Transpose", graph.cast(rows, np.float64), perm=[1, 0])
     values = _add_values(graph, model.maps, columns, n)
-    # The chain starts with 1 in the first of R slots, for every train and row.
-    first = graph.constant(np.eye(1, rank).reshape(1, 1, rank).repeat(n_trains, axis=0))
     n_rows = graph.add("Gather", graph.add("Shape", rows), graph.constant([0], np.int64))
     shape = graph.add("Concat", graph.constant([n_trains], np.int64), n_rows, graph.constant([rank], np.int64), axis=0)
-    start = graph.add("Expand", first, shape)
+    # The chain starts with 1 in the first of R slots, for every train and row.
+    start = graph.add("Expand", graph.constant(np.eye(1, rank)), shape)
     cores_in_order = graph.constant(stacked.reshape(len(dims), n_trains, n * rank, rank))
     body = _chain_step(n, n_trains, rank)
     chain = graph.add("Scan", start, values, cores_in_order, num_scan_inputs=2, body=body)
@@ -200,12 +199,10 @@ def _chain_step(n: int, n_trains: int, rank: int) -> Any:
     from onnx import TensorProto, helper
 
     graph, kind = GraphWriter(_numbered("chain_")), TensorProto.DOUBLE
-    state, values, core = "chain_state", "chain_values", "chain_core"
-    parts = [state]
-    for function in range(n - 1):
-        value = graph.add("Gather", values, graph.constant([function], np.int64), axis=1)  # (N, 1)
-        parts.append(graph.add("Mul", state, value))
-    graph.add("MatMul", graph.add("Concat", *parts, axis=2), core, output="chain_next")
+    state, values, core, axis = "chain_state", "chain_values", "chain_core", graph.constant([2], np.int64)
+    products = graph.add("Mul", graph.add("Unsqueeze", state, axis), graph.add("Unsqueeze", values, axis))
+    flat = graph.add("Reshape", products, graph.constant([n_trains, -1, (n - 1) * rank], np.int64))
+    graph.add("MatMul", graph.add("Concat", state, flat, axis=2), core, output="chain_next")
     inputs = [
         helper.make_tensor_value_info(state, kind, [n_trains, None, rank]),
         helper.make_tensor_value_info(values, kind, [None, n - 1]),

@@ -190,10 +190,8 @@ class FeatureMap(ABC):
         """Return the function that turns raw rows (N, len(maps)) into coordinates (len(maps), N)."""
 
         def place(X: FloatArray) -> FloatArray:
-            out = np.empty(X.shape[::-1], dtype=X.dtype)
-            for line, feature_map, column in zip(out, maps, X.T, strict=True):
-                line[:] = feature_map.place(np.ascontiguousarray(column))
-            return out
+            columns = zip(maps, X.T, strict=True)
+            return np.stack([feature_map.place(np.ascontiguousarray(column)) for feature_map, column in columns])
 
         return place
 

@@ -64,9 +64,7 @@ class InterpolatedMap(TabulatedMap):
     """
 
     kind: ClassVar[str] = "table"
-    bases: ClassVar[tuple[str, ...]] = (
-        *("spline", "spline-rank", "spline-distinct", "gauss", "gauss-rank", "smooth", "smooth-rank"),
-    )
+    bases: ClassVar = ("spline", "spline-rank", "spline-distinct", "gauss", "gauss-rank", "smooth", "smooth-rank")
     least_step: ClassVar[float] = _TINY / 2
 
     @classmethod
@@ -111,13 +109,10 @@ class InterpolatedMap(TabulatedMap):
         if native.is_here() and len(x) >= _MANY_ROWS:
             out = np.empty((self.n, len(x)), dtype=x.dtype) if out is None else out
             return native.interpolate(np.ascontiguousarray(x), self._padded[x.dtype.char], out)
-        lines = self._knots[x.dtype.char].T
-        before = x.astype(np.intp)
+        lines, before = self._knots[x.dtype.char].T, x.astype(np.intp)
         here = np.take(lines, before, axis=1, out=out, mode="clip")
-        step = np.take(lines, before + 1, axis=1, mode="clip")
-        step -= here
-        step *= x - before.astype(x.dtype)
-        here += step
+        step = np.take(lines, before + 1, axis=1, mode="clip") - here
+        here += step * (x - before.astype(x.dtype))
         return here
 
     @cached_property

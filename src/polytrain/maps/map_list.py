@@ -82,9 +82,9 @@ class MapList:
         columns = [k for k, n in enumerate(self.dims) if n > 1]
         if len(columns) in (0, len(self)):
             return self
-        found = MapList(self.members(columns), self._additive)
-        found._whole = self, columns
-        return found
+        needed = MapList(self.members(columns), self._additive)
+        needed._whole = self, columns
+        return needed
 
     @property
     def whole(self) -> MapList:
@@ -98,14 +98,14 @@ class MapList:
         """
         if self._whole is None:
             return list(parts)
-        known = dict(zip(self._whole[1], parts, strict=True))
-        found: list[Any] = []
+        given = dict(zip(self._whole[1], parts, strict=True))
+        every: list[Any] = []
         for k in range(len(self.whole)):
-            found.append(known[k] if k in known else make(found[-1] if found else None))
-        return found
+            every.append(given[k] if k in given else make(every[-1] if every else None))
+        return every
 
     def widened_ranks(self, ranks: Sequence[int]) -> tuple[int, ...]:
-        """Do the same for the ranks of a train, those at its ends included."""
+        """Return the ranks of a train for every column, those at its ends included."""
         return (1, *self.widened(ranks[1:], lambda before: before or 1))
 
     def place(self, X: FloatArray) -> FloatArray:

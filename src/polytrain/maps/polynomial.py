@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -27,17 +26,6 @@ __all__ = ["MOST_FUNCTIONS", "PolynomialMap"]
 
 #: Largest number of functions of a map; polynomials of a higher degree could not be told apart in float64.
 MOST_FUNCTIONS = 1024
-
-
-@cache
-def _product_rule(basis: str, n: int) -> ProductRule:
-    """Products of two functions are polynomials of degree at most 2 (n - 1): 2n - 1 functions of the family."""
-    family = get_basis(basis)
-
-    def values(x: FloatArray, out: FloatArray) -> FloatArray:
-        return family.values(x, 2 * n - 1, out)
-
-    return ProductRule(family.product_table(n), values)
 
 
 @dataclass(frozen=True)
@@ -105,7 +93,9 @@ class PolynomialMap(FeatureMap):
 
     @classmethod
     def place_all(cls, maps: Sequence[Self]) -> Callable[[FloatArray], FloatArray]:
-        return partial(_scale, *_ranges(maps))
+        """Clip, shift and scale rows (N, d) -> (d, N), in the dtype of the rows."""
+        low, high, centre, factor = _ranges(maps)
+        return lambda X: ((np.clip(X, low, high) - centre) * factor).T.astype(X.dtype, order="C")
 
     def values(self, x: FloatArray, out: FloatArray | None = None) -> FloatArray:
         return get_basis(self.basis).values(x, self.n, out)
@@ -117,7 +107,9 @@ class PolynomialMap(FeatureMap):
 
     @property
     def products(self) -> ProductRule:
-        return _product_rule(self.basis, self.n)
+        """Products of two functions are polynomials of degree at most 2 (n - 1): 2n - 1 functions of the family."""
+        family = get_basis(self.basis)
+        return ProductRule(family.product_table(self.n), lambda x, out: family.values(x, 2 * self.n - 1, out))
 
     @property
     def range(self) -> tuple[float, float] | None:
@@ -182,16 +174,12 @@ class PolynomialMap(FeatureMap):
         steps = [[get_basis(family).recurrence(degree) for degree in range(2, n)] for family in families]
         largest = 3.4e38 if writer.suffix else 1.7e308
         bounds = zip(("low", "high", "centre", "factor"), np.clip(_ranges(maps), -largest, largest), strict=True)
-        tables = [
-            writer.integers("polynomial_dims", [m.n for m in maps]),
-            writer.integers("polynomial_family", [families.index(m.basis) for m in maps]),
-            writer.table("step_a", [[a for a, _ in row] for row in steps]),
-            writer.table("step_b", [[b for _, b in row] for row in steps]),
-            *(writer.table(name, values) for name, values in bounds),
-        ]
-        return (
-            "\n".join(tables)
-            + f"""
+        ranges = "\n".join(writer.table(name, values) for name, values in bounds)
+        return f"""{writer.integers("polynomial_dims", [m.n for m in maps])}
+{writer.integers("polynomial_family", [families.index(m.basis) for m in maps])}
+{writer.table("step_a", [[a for a, _ in row] for row in steps])}
+{writer.table("step_b", [[b for _, b in row] for row in steps])}
+{ranges}
 
 /* phi[i] = a * x * phi[i - 1] - b * phi[i - 2], where x is the value in the range of the column. */
 static void polynomial_values(REAL value, int k, REAL *phi)
@@ -206,15 +194,8 @@ static void polynomial_values(REAL value, int k, REAL *phi)
         phi[i + 2] = step_a[family + i] * value * phi[i + 1] - step_b[family + i] * phi[i];
 }}
 """
-        )
 
 
 def _ranges(maps: Sequence[PolynomialMap]) -> FloatArray:
     """Return low, high, centre and factor of each map, (4, d)."""
     return np.array([[m.low, m.high, m.centre, m.factor] for m in maps]).T.copy()
-
-
-def _scale(low: FloatArray, high: FloatArray, centre: FloatArray, factor: FloatArray, X: FloatArray) -> FloatArray:
-    """Clip, shift and scale rows (N, d) -> (d, N), in the dtype of the rows."""
-    block = np.clip(X, low, high)
-    return ((block - centre) * factor).T.astype(X.dtype, order="C")

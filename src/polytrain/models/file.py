@@ -19,8 +19,6 @@ from polytrain.arrays import Array
 from polytrain.atomic_file import write_atomically
 from polytrain.tensor_file import Header, pack_tensors, parse_json, read_header, read_tensors
 
-__all__ = ["FORMAT", "Document", "ModelFileError", "naming", "read_model_file", "write_model_file"]
-
 #: Number of the format that is written. A reader knows all numbers up to its own.
 FORMAT = 1
 

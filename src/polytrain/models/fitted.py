@@ -23,8 +23,6 @@ from polytrain.tensor import TensorTrain
 from polytrain.tensor.stack import TrainStack
 from polytrain.uncertainty import Uncertainty
 
-__all__ = ["FittedModel", "fitted_model", "prediction_limits"]
-
 # Scores that are turned into answers at once: pairs of classes take ten times their memory on the way.
 _MOST_SCORES = 1 << 18
 # Predictions go beyond the range of the training targets by at most this part of it.
@@ -142,10 +140,8 @@ class FittedModel:
     def trains(self) -> tuple[TensorTrain, ...]:
         """The trains in the units of the target, without ``shift``."""
         with np.errstate(over="ignore"):
-            return tuple(
-                TensorTrain([size * train[0], *train[1:]])
-                for size, train in zip(self.size.tolist(), self.cores, strict=True)
-            )
+            trains = zip(self.size.tolist(), self.cores, strict=True)
+            return tuple(TensorTrain([size * first, *others]) for size, (first, *others) in trains)
 
     @cached_property
     def train_names(self) -> tuple[str, ...]:
@@ -195,16 +191,14 @@ class FittedModel:
         columns are compared with those of the estimator. NaN is only in columns whose maps take missing values.
         """
         rows: Array
-        if self.columns is None and not self.takes_missing:
-            rows = validate_rows(estimator, X, reset=False)
-            return rows
         if self.columns is None:
-            rows = validate_rows(estimator, X, reset=False, ensure_all_finite="allow-nan")
+            accepted = "allow-nan" if self.takes_missing else True
+            rows = validate_rows(estimator, X, reset=False, ensure_all_finite=accepted)
         else:
             check_columns(estimator, X)
             rows = check_array(self.columns.encode(X), dtype=COMPUTE_DTYPES, ensure_all_finite="allow-nan")
-        for k, feature_map in enumerate(self.maps):
-            if not feature_map.takes_missing and np.isnan(rows[:, k]).any():
+        for k in np.flatnonzero(np.isnan(rows.min(axis=0))).tolist():
+            if not self.maps[k].takes_missing:
                 name = k if self.feature_names is None else repr(self.feature_names[k])
                 raise ValueError(f"X contains NaN in feature {name}, which had none in training. Impute.")
         return rows
@@ -262,10 +256,10 @@ class FittedModel:
 
     def deviations(self, X: Array, n_threads: int = 1) -> Array:
         """Standard deviations of checked rows, shaped like predictions."""
-        known = self._uncertainty
-        noise = np.sqrt([train.noise for train in known.trains])
+        uncertainty = self._uncertainty
+        noise = np.sqrt([train.noise for train in uncertainty.trains])
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._predicted((self.size * noise)[:, None] * known.widths(self.cores, self.maps, X))
+            return self._predicted((self.size * noise)[:, None] * uncertainty.widths(self.cores, self.maps, X))
 
     def intervals(self, X: Array, n_threads: int = 1, *, coverage: float) -> Array:
         """Intervals that contain this share of the targets of similar rows: (N, 2), or (N, outputs, 2)."""

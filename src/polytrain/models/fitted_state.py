@@ -25,8 +25,6 @@ from polytrain.tensor.decompose import split_exponent
 from polytrain.tensor_file import DTYPES
 from polytrain.uncertainty import LeftOutErrors, TrainUncertainty, Uncertainty
 
-__all__ = ["describe_fitted", "overflows", "read_fitted"]
-
 # Trains of unequal ranks are padded to the largest when they are stacked: up to this many numbers in all, or up to this
 # many times the numbers in the file.
 _FREE_PADDING, _LARGEST_PADDING = 1 << 22, 16
@@ -114,7 +112,7 @@ def read_fitted(document: Document) -> FittedModel:
     if task not in get_loss(loss).tasks:
         raise ValueError(f"the loss {loss!r:.60} does not apply to {task}.")
     if overflows(maps, trains, ends["size"], ends["shift"], is_classifier):
-        raise ValueError("the scores of the trains are too large for floats in some rows.")
+        raise ValueError("the scores of the model are too large for floats in some rows.")
     uncertainty = None if is_classifier else _read_uncertainty(document, trains)
     return FittedModel(loss, maps, trains, feature_names=names, columns=columns, uncertainty=uncertainty, **ends)
 
@@ -137,8 +135,7 @@ def _read_columns(document: Document, maps: MapList) -> tuple[Columns | None, Se
 
 def _read_trains(cores: Array, dims: tuple[int, ...], ranks: Array) -> tuple[tuple[Array, ...], ...]:
     """Check that sizes fit and that stacking takes little more memory, then cut the cores."""
-    ends = ranks[:, [0, -1]]
-    if not len(ranks) or ranks.min() < 1 or ranks.max() > cores.size or (ends != 1).any():
+    if not len(ranks) or ranks.min() < 1 or ranks.max() > cores.size or (ranks[:, [0, -1]] != 1).any():
         raise ValueError("the ranks are not plausible.")
     sizes = ranks[:, :-1].astype(np.float64) * np.array(dims, dtype=np.float64) * ranks[:, 1:]  # ints might overflow
     if sizes.sum() != cores.size:
@@ -289,21 +286,21 @@ def _log_largest(train: Sequence[Array], extremes: Sequence[Array], log_size: fl
 # --- uncertainty ------------------------------------------------------------------------------------------------------
 
 
-def _describe_uncertainty(known: Uncertainty | None) -> dict[str, Array]:
+def _describe_uncertainty(uncertainty: Uncertainty | None) -> dict[str, Array]:
     """Return the arrays; none if the uncertainty is not known."""
-    if known is None:
+    if uncertainty is None:
         return {}
-    trains, errors = known.trains, [train.left_out for train in known.trains]
+    trains, errors = uncertainty.trains, [train.left_out for train in uncertainty.trains]
     cores = [core for train in trains for core in train.moments]
-    found: dict[str, Array] = {
-        "guaranteed": np.array([known.guaranteed]),
+    arrays: dict[str, Array] = {
+        "guaranteed": np.array([uncertainty.guaranteed]),
         "numbers": np.array([(train.alpha, train.reach, train.noise) for train in trains]),
         "counts": np.array([(len(t.moments), len(t.left_out.errors), t.left_out.n_rows) for t in trains]),
         "errors": np.concatenate([np.stack([own.errors, own.heights]) for own in errors], axis=1),
         "ranks": np.array([(len(core.left), len(core.right)) for core in cores], dtype=np.int64).reshape(-1, 2),
         "moments": np.concatenate([np.zeros(0), *(array.ravel() for core in cores for array in core)]),
     }
-    return {"uncertainty." + name: array for name, array in found.items()}
+    return {"uncertainty." + name: array for name, array in arrays.items()}
 
 
 def _read_uncertainty(document: Document, trains: Sequence[Sequence[Array]]) -> Uncertainty | None:
@@ -328,16 +325,14 @@ def _read_uncertainty(document: Document, trains: Sequence[Sequence[Array]]) -> 
     if not np.isin(n_moments, (0, n_cores)).all() or n_moments.sum() != len(ranks):
         raise ValueError("the moments of the uncertainty are not those of the trains.")
     measured = iter(_read_moments(moments, ranks, [t for t, n in zip(trains, n_moments, strict=True) if n]))
-    left_outs = np.split(errors, np.cumsum(n_errors)[:-1], axis=1)
+    columns = zip(numbers.tolist(), counts.tolist(), np.split(errors, np.cumsum(n_errors)[:-1], axis=1), strict=True)
     uncertainties = []
-    for (alpha, reach, noise), n, left_out, count in zip(
-        numbers.tolist(), n_moments.tolist(), left_outs, n_rows.tolist(), strict=True
-    ):
+    for (alpha, reach, noise), (n, _, n_seen), left_out in columns:
         if (np.diff(left_out) < 0).any() or left_out[1, -1] != 1.0:
             raise ValueError("the errors of the uncertainty are not in order.")
         sizes, heights = left_out.copy()
         own = tuple(islice(measured, n))
-        uncertainties.append(TrainUncertainty(own, alpha, reach, noise, LeftOutErrors(sizes, heights, count)))
+        uncertainties.append(TrainUncertainty(own, alpha, reach, noise, LeftOutErrors(sizes, heights, n_seen)))
     return Uncertainty(tuple(uncertainties), bool(guaranteed[0]))
 
 

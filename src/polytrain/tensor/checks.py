@@ -11,16 +11,6 @@ from numpy.typing import ArrayLike
 
 from polytrain.arrays import Array
 
-__all__ = [
-    "check_dims",
-    "check_finite",
-    "check_positive_integer",
-    "check_real",
-    "check_size",
-    "check_tensor",
-    "check_truncation",
-]
-
 
 def check_positive_integer(value: object, name: str) -> int:
     """Return ``value`` as a Python integer if it is one and at least 1."""

@@ -17,8 +17,6 @@ import scipy.linalg
 
 from polytrain.arrays import Array
 
-__all__ = ["orthogonalize_cores", "round_cores", "scale_exponent", "split_exponent", "tt_svd"]
-
 
 def split_exponent(array: Array) -> tuple[Array, int]:
     """Write ``array`` as ``scaled * 2**exponent`` with the largest magnitude of ``scaled`` in [0.5, 1)."""
@@ -41,24 +39,24 @@ def orthogonalize_cores(cores: Sequence[Array], position: int) -> tuple[list[Arr
     Returns the new cores and the power of two that was taken out of the centre. A bond that is wider than the core
     beside it allows becomes narrower.
     """
-    new = list(cores)
-    exponent = 0
-    for k in range(position):
-        left_rank, n, right_rank = new[k].shape
-        orthogonal, rest = np.linalg.qr(new[k].reshape(left_rank * n, right_rank))
-        new[k] = orthogonal.reshape(left_rank, n, -1)
+    half, exponent = _orthogonalize_left(cores, position)
+    # Read from its end, a train has its cores transposed.
+    mirrored, step = _orthogonalize_left([core.T for core in reversed(half)], len(cores) - 1 - position)
+    new = [core.T for core in reversed(mirrored)]
+    new[position], last_step = split_exponent(new[position])
+    return new, exponent + step + last_step
+
+
+def _orthogonalize_left(cores: Sequence[Array], n_cores: int) -> tuple[list[Array], int]:
+    """Make the first cores left-orthogonal; returns the cores and the power of two that was taken out."""
+    new, exponent = list(cores), 0
+    for k in range(n_cores):
+        orthogonal, rest = np.linalg.qr(new[k].reshape(-1, new[k].shape[2]))
+        new[k] = orthogonal.reshape(*new[k].shape[:2], -1)
         rest, step = split_exponent(rest)
         exponent += step
         new[k + 1] = np.tensordot(rest, new[k + 1], axes=1)
-    for k in range(len(new) - 1, position, -1):
-        left_rank, n, right_rank = new[k].shape
-        orthogonal, rest = np.linalg.qr(new[k].reshape(left_rank, n * right_rank).T)
-        new[k] = orthogonal.T.reshape(-1, n, right_rank)
-        rest, step = split_exponent(rest.T)
-        exponent += step
-        new[k - 1] = np.tensordot(new[k - 1], rest, axes=1)
-    new[position], step = split_exponent(new[position])
-    return new, exponent + step
+    return new, exponent
 
 
 def _truncated_svd(matrix: Array, threshold: float, max_rank: int | None) -> tuple[Array, Array]:
@@ -84,15 +82,14 @@ def _truncated_svd(matrix: Array, threshold: float, max_rank: int | None) -> tup
 def tt_svd(tensor: Array, tol: float, max_rank: int | None) -> list[Array]:
     """Decompose a dense tensor: one truncated SVD for each inner bond, cores left-orthogonal except the last."""
     dims = tensor.shape
-    rest, exponent = split_exponent(tensor)
+    rest, exponent = split_exponent(tensor.reshape(1, -1))
     threshold = _bond_threshold(rest, tol, len(dims))
     cores = []
-    left_rank = 1
     for n in dims[:-1]:
+        left_rank = len(rest)
         left, rest = _truncated_svd(rest.reshape(left_rank * n, -1), threshold, max_rank)
         cores.append(left.reshape(left_rank, n, -1))
-        left_rank = left.shape[1]
-    cores.append(scale_exponent(rest.reshape(left_rank, dims[-1], 1), exponent))
+    cores.append(scale_exponent(rest[:, :, None], exponent))
     return cores
 
 
@@ -101,9 +98,8 @@ def round_cores(cores: Sequence[Array], tol: float, max_rank: int | None) -> lis
     new, exponent = orthogonalize_cores(cores, 0)
     threshold = _bond_threshold(new[0], tol, len(new))
     for k in range(len(new) - 1):
-        left_rank, n, right_rank = new[k].shape
-        left, rest = _truncated_svd(new[k].reshape(left_rank * n, right_rank), threshold, max_rank)
-        new[k] = left.reshape(left_rank, n, -1)
+        left, rest = _truncated_svd(new[k].reshape(-1, new[k].shape[2]), threshold, max_rank)
+        new[k] = left.reshape(*new[k].shape[:2], -1)
         new[k + 1] = np.tensordot(rest, new[k + 1], axes=1)
     new[-1] = scale_exponent(new[-1], exponent)
     return new

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from numbers import Real
 
 import numpy as np
@@ -23,7 +24,8 @@ from polytrain.tensor.terms import (
 )
 from polytrain.tensor.train import TensorTrain
 
-__all__ = ["Polynomial"]
+# Terms in the repr of a polynomial.
+_MOST_SHOWN = 8
 
 
 class Polynomial:
@@ -313,13 +315,14 @@ class Polynomial:
         '0.667*width - width*height^2'
         """
         names = default_names(self.n_variables) if names is None else _check_names(names, self.n_variables)
-        return format_terms(self.terms.items(), names, precision, max_terms=None)
+        return format_terms(self.terms.items(), names, precision)
 
     def __str__(self) -> str:
         return self.to_string()
 
     def __repr__(self) -> str:
-        text = format_terms(self.terms.items(), default_names(self.n_variables), precision=6, max_terms=8)
+        text = format_terms(islice(self.terms.items(), _MOST_SHOWN), default_names(self.n_variables), precision=6)
+        text += " + ..." if self.n_terms > _MOST_SHOWN else ""
         return f"Polynomial({text!r}, n_variables={self.n_variables})"
 
     def _check_same_variables(self, other: Polynomial) -> None:

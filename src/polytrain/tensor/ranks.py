@@ -10,8 +10,6 @@ import numpy as np
 
 from polytrain.tensor.checks import check_dims, check_positive_integer
 
-__all__ = ["clip_ranks", "rank_bounds"]
-
 
 def rank_bounds(dims: Sequence[int]) -> tuple[int, ...]:
     """Return the largest rank that each inner bond of a train ever needs.

@@ -13,8 +13,6 @@ from polytrain import native
 from polytrain.arrays import Array
 from polytrain.tensor.thin_products import khatri_rao
 
-__all__ = ["TrainStack"]
-
 #: Values (N,) of one feature -> values (n, N) of its functions.
 Functions = Callable[[Array], Array]
 #: A dtype -> the functions of one feature at its knots, (knots + 1, n), or None if it has no knots.
@@ -27,11 +25,6 @@ _PLAIN_ROWS, _COMPILED_ROWS = 1000, 4000
 _BLOCK_SCORES = 1 << 24
 # Bytes of all tables at knots, so that a small model stays small.
 _TABLE_BYTES = 64 << 20
-
-
-def _transpose(rows: Array) -> Array:
-    """Rows (N, d) -> contiguous columns (d, N)."""
-    return np.ascontiguousarray(rows.T)
 
 
 class TrainStack:
@@ -53,13 +46,13 @@ class TrainStack:
     def evaluate(
         self,
         X: Array,
-        to_columns: Callable[[Array], Array] = _transpose,
+        to_columns: Callable[[Array], Array] = np.transpose,
         n_threads: int = 1,
         dtype: DTypeLike | None = None,
     ) -> Array:
         """Evaluate all trains on rows X (N, d), block after block, in ``dtype`` or that of X -> (n_trains, N).
 
-        ``to_columns`` turns a block of rows into contiguous columns (d, rows).
+        ``to_columns`` turns a block of rows into columns (d, rows).
         """
         dtype = X.dtype if dtype is None else np.dtype(dtype)
         key, size = (dtype, native.is_here()), self.block_rows()
@@ -69,7 +62,7 @@ class TrainStack:
 
         def evaluate_block(start: int) -> None:
             rows = slice(start, start + size)
-            result[:, rows] = scores(to_columns(X[rows]).astype(dtype, copy=False))
+            result[:, rows] = scores(np.ascontiguousarray(to_columns(X[rows]), dtype=dtype))
 
         starts = range(0, len(X), size)
         if n_threads == 1 or len(starts) < 2:

@@ -19,16 +19,6 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from polytrain.arrays import Array
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 
-__all__ = [
-    "collect_terms",
-    "cores_from_terms",
-    "default_names",
-    "evaluate_terms",
-    "format_terms",
-    "parse_terms",
-    "terms_from_cores",
-]
-
 # Numbers in the table of monomials of one block of rows: 8 MB of float64.
 _BLOCK_SIZE = 2**20
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -39,9 +29,8 @@ def collect_terms(exponents: Array, coefficients: Array) -> tuple[Array, Array]:
     # lexsort takes the most important key last.
     order = np.lexsort((*(-exponents.T[::-1]), exponents.sum(axis=1)))
     exponents, coefficients = exponents[order], coefficients[order]
-    if len(exponents) > 1:
-        fresh = np.concatenate(([True], (exponents[1:] != exponents[:-1]).any(axis=1)))
-        exponents, coefficients = exponents[fresh], np.add.reduceat(coefficients, np.flatnonzero(fresh))
+    first = np.flatnonzero(np.diff(exponents, axis=0, prepend=-1).any(axis=1))
+    exponents, coefficients = exponents[first], np.add.reduceat(coefficients, first)
     keep = coefficients != 0
     return exponents[keep], coefficients[keep]
 
@@ -54,19 +43,14 @@ def evaluate_terms(exponents: Array, coefficients: Array, rows: Array) -> Array:
     result = np.empty(len(rows))
     size = max(_BLOCK_SIZE // max(len(coefficients), 1), 16)
     for start in range(0, len(rows), size):
-        block = slice(start, start + size)
-        result[block] = coefficients @ _monomials(exponents, rows[block].T)
+        columns = rows[start : start + size].T
+        monomials = np.ones((len(exponents), columns.shape[1]))
+        for column, powers_of_terms in zip(columns, exponents.T, strict=True):
+            # Most terms have few variables, so only those with this one are touched.
+            affected = np.flatnonzero(powers_of_terms)
+            monomials[affected] *= column ** powers_of_terms[affected, None]
+        result[start : start + size] = coefficients @ monomials
     return result
-
-
-def _monomials(exponents: Array, columns: Array) -> Array:
-    """Values of all monomials: columns (d, N) -> (T, N)."""
-    monomials = np.ones((len(exponents), columns.shape[1]))
-    for column, powers_of_terms in zip(columns, exponents.T, strict=True):
-        # Most terms have few variables, so only those with this one are touched.
-        affected = np.flatnonzero(powers_of_terms)
-        monomials[affected] *= column ** powers_of_terms[affected, None]
-    return monomials
 
 
 def cores_from_terms(exponents: Array, coefficients: Array, dims: Sequence[int], max_size: int) -> list[Array]:
@@ -156,15 +140,13 @@ def terms_from_cores(cores: Sequence[Array], tol: float, max_size: int) -> tuple
 
     Shapes: -> exponents (T, d), coefficients (T,).
     """
-    exponent = 0
     if tol > 0:
         cores, exponent = orthogonalize_cores(cores, 0)
+        cores[0] = scale_exponent(cores[0], exponent)
     vectors = np.ones((1, 1))
     prefixes = np.zeros((1, 0), dtype=np.int64)
     for k, core in enumerate(cores):
         children = np.tensordot(vectors, core, axes=1)
-        if k == 0:
-            children = scale_exponent(children, exponent)
         # Magnitudes for tol=0: a norm would square tiny numbers away.
         alive = np.abs(children).max(axis=2) > 0
         if tol > 0:
@@ -185,15 +167,10 @@ def default_names(n_variables: int) -> tuple[str, ...]:
     return tuple(f"x{k}" for k in range(1, n_variables + 1))
 
 
-def format_terms(
-    terms: Iterable[tuple[Sequence[int], float]], names: Sequence[str], precision: int | None, max_terms: int | None
-) -> str:
-    """Print terms in the given order; after ``max_terms`` terms, dots."""
+def format_terms(terms: Iterable[tuple[Sequence[int], float]], names: Sequence[str], precision: int | None) -> str:
+    """Print terms in the given order."""
     parts = []
-    for count, (exponents, coefficient) in enumerate(terms):
-        if count == max_terms:
-            parts.append("+ ...")
-            break
+    for exponents, coefficient in terms:
         magnitude = abs(coefficient)
         number = repr(magnitude).removesuffix(".0") if precision is None else f"{magnitude:.{precision}g}"
         powers = [(name, power) for name, power in zip(names, exponents, strict=True) if power > 0]
@@ -213,34 +190,29 @@ def parse_terms(text: str, names: Sequence[str] | None) -> tuple[dict[tuple[int,
     """
     if names is None:
         variable = r"x[1-9]\d*"
+        names = default_names(max(map(int, re.findall(r"x([1-9]\d*)", text)), default=0))
     else:
         variable = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     factor = rf"(?:{_NUMBER}|(?:{variable})(?:(?:\^|\*\*)\d+)?)"
     term_pattern = re.compile(rf"\s*(?P<sign>[-+]?)\s*(?P<body>{factor}(?:\s*\*\s*{factor})*)\s*")
     factor_pattern = re.compile(rf"(?P<number>{_NUMBER})|(?P<name>{variable})(?:(?:\^|\*\*)(?P<power>\d+))?")
 
-    read: list[tuple[float, dict[int, int]]] = []
+    terms: dict[tuple[int, ...], float] = defaultdict(float)
     position = 0
-    while position < len(text) or not read:
+    while position < len(text) or not terms:
         match = term_pattern.match(text, position)
-        if match is None or (read and not match["sign"]):
+        if match is None or (terms and not match["sign"]):
             raise ValueError(
                 f"cannot read the polynomial at character {position}, {text[position : position + 20]!r}: write terms "
                 f"such as 2*{names[0] if names else 'x1'}^3 with + or - between them."
             )
         coefficient = -1.0 if match["sign"] == "-" else 1.0
-        powers: dict[int, int] = defaultdict(int)
+        powers = [0] * len(names)
         for part in factor_pattern.finditer(match["body"]):
             if part["number"]:
                 coefficient *= float(part["number"])
             else:
-                index = names.index(part["name"]) if names else int(part["name"][1:]) - 1
-                powers[index] += int(part["power"] or 1)
-        read.append((coefficient, powers))
+                powers[names.index(part["name"])] += int(part["power"] or 1)
+        terms[tuple(powers)] += coefficient
         position = match.end()
-
-    n_variables = len(names) if names else max((index + 1 for _, powers in read for index in powers), default=0)
-    terms: dict[tuple[int, ...], float] = defaultdict(float)
-    for coefficient, powers in read:
-        terms[tuple(powers[index] for index in range(n_variables))] += coefficient
-    return dict(terms), n_variables
+    return dict(terms), len(names)

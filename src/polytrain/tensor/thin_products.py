@@ -11,8 +11,6 @@ import numpy as np
 
 from polytrain.arrays import Array
 
-__all__ = ["khatri_rao", "multiply_rows", "sum_over_rows"]
-
 # Multiplications per piece, and the fewest rows of a piece that is worth the cut.
 _PIECE_WORK = 1_000_000
 _PIECE_ROWS = 500

@@ -28,8 +28,6 @@ from polytrain.tensor.decompose import orthogonalize_cores, round_cores, scale_e
 from polytrain.tensor.ranks import clip_ranks
 from polytrain.tensor.stack import TrainStack
 
-__all__ = ["TensorTrain"]
-
 
 class TensorTrain:
     """A tensor kept as a chain of cores.
@@ -237,13 +235,12 @@ class TensorTrain:
         arrays = [np.asarray(vector) for vector in vectors]
         left = np.ones((1, *arrays[0].shape[1:]), dtype=self.dtype)
         for k, (core, array) in enumerate(zip(self._cores, arrays, strict=True)):
-            left_rank, n, right_rank = core.shape
+            n = core.shape[1]
             expected = (n, *arrays[0].shape[1:])
             if array.ndim not in (1, 2) or array.shape != expected:
                 wanted = f"({n},) or ({n}, N)" if k == 0 else f"{expected}, to go with vector 0"
                 raise ValueError(f"vector {k} must have shape {wanted}, got {array.shape}.")
-            pairs = (left[:, None] * array).reshape(left_rank * n, *array.shape[1:])
-            left = core.reshape(left_rank * n, right_rank).T @ pairs
+            left = np.tensordot(core, left[:, None] * array, axes=((0, 1), (0, 1)))
         return float(left[0]) if left.ndim == 1 else left[0]
 
     def evaluate(self, X: ArrayLike, basis: str | Basis = "power") -> Array:
@@ -280,16 +277,14 @@ class TensorTrain:
         if not isinstance(other, TensorTrain):
             return NotImplemented
         self._check_same_dims(other)
-        cores = []
-        for k, (core, other_core) in enumerate(zip(self._cores, other._cores, strict=True)):
-            # The cores side by side, so that the ranks add; at the two ends they share the rank 1.
-            top = core.shape[0] if k > 0 else 0
-            start = core.shape[2] if k < self.order - 1 else 0
-            shape = top + other_core.shape[0], core.shape[1], start + other_core.shape[2]
-            both = np.zeros(shape, dtype=np.result_type(core, other_core))
-            both[: core.shape[0], :, : core.shape[2]] = core
-            both[top:, :, start:] += other_core
-            cores.append(both)
+        # The cores side by side, so that the ranks add; at the two ends they share the rank 1.
+        cores = [
+            np.pad(core, [(0, other_core.shape[0]), (0, 0), (0, other_core.shape[2])])
+            + np.pad(other_core, [(core.shape[0], 0), (0, 0), (core.shape[2], 0)])
+            for core, other_core in zip(self._cores, other._cores, strict=True)
+        ]
+        cores[0] = cores[0].sum(axis=0, keepdims=True)
+        cores[-1] = cores[-1].sum(axis=2, keepdims=True)
         return TensorTrain(cores)
 
     def __mul__(self, scalar: object) -> TensorTrain:
