@@ -16,7 +16,7 @@ from polytrain.choice.alphas import Evidence, find_alpha, strongest
 from polytrain.choice.calibration import held_out_losses, held_out_shift
 from polytrain.learning.dual import column_gains, squared_effects, upper_kernel
 from polytrain.learning.parts import Part, parts_upper_kernel
-from polytrain.maps import ColumnSummary, InterpolatedMap, MapList, MapSettings, fit_map, map_kind
+from polytrain.maps import ColumnSummary, FeatureMap, InterpolatedMap, MapList, MapSettings, fit_map, map_kind
 from polytrain.maps.tabulated import TabulatedMap
 
 __all__ = ["ALPHAS", "BANDWIDTHS", "TRIED_BASES", "ChoiceRows", "MapMaker", "MapSearch", "MapTrial", "function_values"]
@@ -87,36 +87,48 @@ class MapMaker:
         self.has_ties = any(map(_is_tied, free))
         #: Whether values are so unequally frequent that their ranks are not their places among the different values.
         self.has_repeats = any(map(_is_repeated, free))
-        self._plain: dict[str | None, MapList] = {}
+        self._given: MapList | None = None
+        self._fitted: dict[tuple[str, int], FeatureMap] = {}
+        self._constant: dict[int, FeatureMap] = {}
 
     @classmethod
     def given(cls, maps: MapList) -> Self:
         """Return a maker of these maps and no others."""
         maker = cls((), (), None, lambda with_values: ())
-        maker.n_columns, maker._plain = len(maps), {None: maps}
+        maker.n_columns, maker._given = len(maps), maps
         return maker
 
     def __call__(self, kind: str | None, bandwidth: float | None, sizes: Sequence[float] | None = None) -> MapList:
         """Make maps with functions of this kind where columns leave it open; columns of size 0 need none."""
-        if not self._bases:
-            return self.plain(kind)
-        pairs = zip(self.plain(kind), self.factors(kind, bandwidth, sizes), strict=True)
+        if self._given is not None:
+            return self._given
+        pairs = zip(self.plain(kind, sizes), self.factors(kind, bandwidth, sizes), strict=True)
         return MapList([feature_map.grown(factors) for feature_map, factors in pairs]).needed()
 
-    def plain(self, kind: str | None) -> MapList:
-        """Maps of this kind for a bandwidth of 1."""
-        if kind not in self._plain:
-            made = [fit_map(*pair) for pair in zip(self._settings(kind), self._columns, strict=True)]
-            self._plain[kind] = MapList(made)
-        return self._plain[kind]
+    def plain(self, kind: str | None, sizes: Sequence[float] | None = None) -> MapList:
+        """Maps of this kind for a bandwidth of 1; those of columns of size 0 may have the constant alone."""
+        if self._given is not None:
+            return self._given
+        maps = []
+        for k, settings in enumerate(self._settings(kind)):
+            if sizes is not None and not sizes[k] and k in self._constant:
+                maps.append(self._constant[k])
+                continue
+            if (settings.basis, k) not in self._fitted:
+                made = self._fitted[settings.basis, k] = fit_map(settings, self._columns[k])
+                if isinstance(made, TabulatedMap):
+                    self._constant.setdefault(k, made.grown(np.eye(1, made.n)[0]))
+            maps.append(self._fitted[settings.basis, k])
+        return MapList(maps)
 
     def factors(self, kind: str | None, bandwidth: float | None, sizes: Sequence[float] | None = None) -> list[NDArray]:
         """Factors of the functions of every column that give them this bandwidth; 0 for functions that are left out.
 
         The finest functions are for columns that are known to matter.
         """
-        maps, sizes = self.plain(kind), self._sizes if sizes is None else sizes
-        if not self._bases:
+        sizes = self._sizes if sizes is None else sizes
+        maps = self.plain(kind, sizes)
+        if self._given is not None:
             return [np.ones(n) for n in maps.dims]
         known: dict[tuple, NDArray] = {}  # columns of a kind have few different ones
         every = []
@@ -262,7 +274,7 @@ class MapSearch:
     ) -> None:
         self._maker, self._alphas, self._rows, self._parts, self._n_threads = maker, alphas, rows, parts, n_threads
         self._room = _Room(len(rows.X))
-        self._last: tuple[str | None, list[NDArray]] | None = None
+        self._last: tuple[Any, list[NDArray]] | None = None
 
     def compare(self, kinds: Sequence[str | None], bandwidth: float | str | None) -> list[list[MapTrial]]:
         """Try kinds of functions and return, for every kind, the trials of its bandwidths, the smallest first.
@@ -285,7 +297,7 @@ class MapSearch:
         If the squared error of a rival is given, those that cannot come near it are left as soon as that shows. Without
         a search for alpha, it is what it is expected to be.
         """
-        values = {kind: self._values(kind) for kind, *_ in tries}
+        values = {kind: self._values(kind, [own for other, *_, own in tries if other == kind]) for kind, *_ in tries}
         return Parallel(n_jobs=max(1, min(self._n_threads, len(tries))), require="sharedmem")(
             delayed(self._try)(values[kind], kind, bandwidth, near, rival, sizes, search_alpha)
             for kind, bandwidth, near, sizes in tries
@@ -304,7 +316,7 @@ class MapSearch:
         maps = self._maker(trial.kind, trial.bandwidth, trial.sizes)
         left_out = np.flatnonzero(np.array(trial.sizes) == 0.0)
         # Small columns of smooth functions are straight lines: others would not be missed.
-        bending = self._maker.plain(_BENDING if self._maker.is_free else trial.kind)
+        bending = self._maker.plain(_BENDING if self._maker.is_free else trial.kind, np.array(trial.sizes) == 0.0)
         plain, found = function_values(bending, self._rows.X), np.zeros(self._maker.n_columns)
         others = [np.delete(plain[k], slice(1 + _SHOWN, -1), axis=0) for k in left_out]  # the last may tell gaps
         found[left_out] = column_gains(
@@ -312,11 +324,15 @@ class MapSearch:
         )
         return found
 
-    def _values(self, kind: str | None) -> list[NDArray]:
-        """Functions of a kind for a bandwidth of 1 on these rows; those that were asked for last are kept."""
-        last = self._last  # other threads may replace it
-        if last is None or last[0] != kind:
-            self._last = last = kind, function_values(self._maker.plain(kind), self._rows.X)
+    def _values(self, kind: str | None, every: Sequence[Sequence[float] | None] = (None,)) -> list[NDArray]:
+        """Functions of a kind for a bandwidth of 1 on these rows, for columns that have a size in one of several tries.
+
+        Those that were asked for last are kept.
+        """
+        sizes = None if any(own is None for own in every) else np.max(every, axis=0)  # type: ignore[arg-type]
+        key, last = (kind, None if sizes is None else (sizes == 0.0).tobytes()), self._last
+        if last is None or last[0] != key:  # other threads may replace it
+            self._last = last = key, function_values(self._maker.plain(kind, sizes), self._rows.X)
         return last[1]
 
     def _walk(self, kind: str | None, given: Any) -> list[MapTrial]:
