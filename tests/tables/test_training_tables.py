@@ -132,16 +132,12 @@ def test_levels_that_are_not_told_apart_are_noted(tmp_path):
     assert sum("column 'x' has 80 levels, of which only the 64 most frequent" in line for line in said) == 1
 
 
-def test_too_many_categories(tmp_path):
+def test_hundreds_of_categories_are_kept_as_in_frames(tmp_path):
     text = "".join(f"t{k % 120},{k % 7},{'ab'[k % 2]}\n" for k in range(400))
     rows = learn(tmp_path / "a.csv", text)
-    assert list(rows.X) == ["column 1"]
-    assert noted(rows) == [
-        "column 'column 0' left out: 120 different texts, such as 't0', are more than 100 categories; keep it with "
-        "keep='column 0'"
-    ]
-    for options in ({"keep": [0]}, {"categorical": [0]}):
-        assert len(learn(tmp_path / "a.csv", text, **options).X.iloc[:, 0].unique()) == 120
+    assert list(rows.X) == ["column 0", "column 1"]
+    assert len(rows.X.iloc[:, 0].unique()) == 120
+    assert not noted(rows)
 
 
 def test_identifiers(tmp_path):

@@ -30,7 +30,7 @@ _READING = common.reading(
     ("auto", "yes", "no"),
     "detected",
     several("--drop", "COLUMN", "columns to leave out"),
-    several("--keep", "COLUMN", "columns to learn from although they look like identifiers, or have many categories"),
+    several("--keep", "COLUMN", "columns to learn from although they look like identifiers"),
     several("--categorical", "COLUMN", "columns of numbers that are categories"),
     several(
         "--missing", "TEXT", f"what stands for a missing value, besides the empty cell and {' '.join(DEFAULT_MISSING)}"
@@ -83,8 +83,7 @@ def fit(arguments: argparse.Namespace) -> None:
     Columns are given by name, or by position: 0 is the first, -1 the last. Text columns are categories. Numbers may
     have decimal commas, thousands separators, currency or percent signs, and dates many forms; what was understood is
     said. Missing cells are learned as such; they need not be filled. Rows without target are left out, and so are
-    columns of a single value, and those that look like identifiers or have too many categories, unless --keep names
-    them.
+    columns of a single value, and those that look like identifiers, unless --keep names them.
 
     A target of text is a label, and so is one of at most ten different whole numbers; other numbers are predicted as
     such. --task says otherwise. Several targets of numbers make one model with several outputs.

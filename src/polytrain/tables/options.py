@@ -95,7 +95,7 @@ class TableOptions:
     task : {"auto", "classification", "regression"}
         "auto": text is labels, and so are at most ten different whole numbers; other numbers are predicted as such.
     drop, keep : str, int, or sequence of these
-        Columns to leave out; columns to learn from although they look like identifiers, or have many categories.
+        Columns to leave out; columns to learn from although they look like identifiers.
     categorical : str, int, or sequence of these
         Columns of numbers that are categories.
     missing : str or sequence of str

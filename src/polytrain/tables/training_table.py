@@ -20,8 +20,6 @@ __all__ = ["TrainingTable", "read_training_table"]
 
 # A target with at most this many different whole numbers holds labels.
 _MAX_NUMBER_LABELS = 10
-# Columns of text with more categories are left out.
-_MAX_CATEGORIES = 100
 # Names that pandas and R give to an index which they write with the rows.
 _INDEX = re.compile("Unnamed: 0(_level_0)?|__index_level_[0-9]+__")
 
@@ -79,7 +77,7 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
     is_truth = infer_dtype(frame.iloc[:, targets[0]], skipna=True) == "boolean"
     y, classify = _targets(typed[goals], is_truth, table.label, options)
     reasons = {
-        name: _reason_to_leave_out(typed[name], form, k in kept, k in categorical)
+        name: _reason_to_leave_out(typed[name], form, k in kept)
         for k, form in forms.items()
         if (name := table.names[k]) not in goals
     }
@@ -196,7 +194,7 @@ def _targets(goals: Any, is_truth: bool, label: str, options: TableOptions) -> t
 # --- columns to learn from ---
 
 
-def _reason_to_leave_out(column: Any, form: Form | None, kept: bool, as_category: bool) -> str | None:
+def _reason_to_leave_out(column: Any, form: Form | None, kept: bool) -> str | None:
     """Say why a column is left out; None for one that is used."""
     keep, count = f"; keep it with {option('keep', column.name)}", column.nunique()
     if column.nunique(dropna=False) < 2:
@@ -209,8 +207,6 @@ def _reason_to_leave_out(column: Any, form: Form | None, kept: bool, as_category
         example = f"such as {column.dropna().iloc[0]!r:.40}"
         if len(column) >= LEAST_ROWS and count > 0.9 * len(column):
             return f"{count} different texts in {len(column)} rows, {example}, which looks like an identifier{keep}"
-        if count > _MAX_CATEGORIES and not as_category:
-            return f"{count} different texts, {example}, are more than {_MAX_CATEGORIES} categories{keep}"
     elif form is not None and form.is_plain and is_identifier(column.name, column.to_numpy()):
         return f"a different whole number in every row, which looks like an identifier{keep}"
     return None
