@@ -369,7 +369,8 @@ def _resize(task: Task, ladder: _Ladder) -> _Ladder:
     """Learn the sizes of the columns anew from the best trains of the ladder, as long as held-out rows gain."""
     best = ladder, min(ladder.rungs, key=lambda rung: rung.evidence.error)
     is_open = task.learns_sizes and task.settings.alpha == task.settings.rank == "auto"
-    if not is_open or best[1].rank == LINEAR or task.n_folds > 1 or not ladder.is_quick(best[1].rank):
+    is_weak = len(best[1].evidence.squares) < _WEAK_EVIDENCE or best[1].rank == LINEAR or task.n_folds > 1
+    if not is_open or is_weak or not ladder.is_quick(best[1].rank):
         return ladder
     for _ in range(_RESIZINGS):
         (resized, rung), squares = best, best[0].effects(best[1])
