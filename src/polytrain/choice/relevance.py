@@ -128,7 +128,7 @@ def _prune(task: Task, trial: MapTrial) -> MapTrial:
         (trial,) = search.try_each([(*trial[:2], trial.alpha * len(trial.residuals) / len(rows.X), trial.sizes)])
         for _ in range(n_rounds):
             before, trial = trial, _pruned_once(task, search, trial)
-            if trial is before:  # more rows would hardly say something else
+            if trial is before and len(trial.sizes or ()) > _MANY_COLUMNS:  # more rows would take long
                 return trial
             if trial.error > _WORTH * before.error:
                 break
