@@ -44,8 +44,9 @@ _RANKS, _GROUP_RANKS = (2, 4, 8, 16, 24), (2, 4, 8)
 _FIRST_RANK, _FIRST_SLOW_RANK = 4, 8
 # Beyond this rank, the error must have fallen by this part of it for the next one to be tried.
 _HIGH_RANK, _LEAST_GAIN = 16, 0.02
-# Sweeps of the last fit, and its rounds over groups of columns: each waits for what the others say.
-_LAST_SWEEPS, _LAST_ROUNDS = 2, 4
+# Sweeps of the last fit, more where the ladder has learned from a part of the rows; and its rounds over groups of
+# columns: each waits for what the others say.
+_LAST_SWEEPS, _LAST_ROUNDS = (2, 4), 4
 # Parts of the rows that are learned from.
 _MOST_PARTS = 4
 # Floating point operations that a rung of this rank may take where there are many cores; else it learns from fewer
@@ -77,7 +78,8 @@ def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     settings = task.settings
     ladders = [_Ladder(task, trial) for trial in finalists]
     if any(ladder.is_slow for ladder in ladders):
-        ladders = [ladders[simplest([trial.evidence for trial in finalists])]]
+        kinds = [[ladder for ladder in ladders if (ladder.trial.sizes is None) == equal] for equal in (True, False)]
+        ladders = [some[simplest([ladder.trial.evidence for ladder in some])] for some in kinds if some]
     for ladder in ladders:
         linear = ladder.learn(LINEAR, ladder.alpha)
         rank = ladder.first_rank() if settings.rank == "auto" else settings.rank
@@ -370,7 +372,7 @@ def _resize(task: Task, ladder: _Ladder) -> _Ladder:
     best = ladder, min(ladder.rungs, key=lambda rung: rung.evidence.error)
     is_open = task.learns_sizes and task.settings.alpha == task.settings.rank == "auto"
     is_weak = len(best[1].evidence.squares) < _WEAK_EVIDENCE or best[1].rank == LINEAR or task.n_folds > 1
-    if not is_open or is_weak or not ladder.is_quick(best[1].rank):
+    if not is_open or is_weak or ladder.is_slow or not ladder.is_quick(best[1].rank):
         return ladder
     for _ in range(_RESIZINGS):
         (resized, rung), squares = best, best[0].effects(best[1])
@@ -420,7 +422,7 @@ def _start_exactly(task: Task, finalists: Sequence[MapTrial], ladder: _Ladder) -
     With few rows, sweeps from the linear model end in worse minima than from there.
     """
     best = min(finalists, key=lambda trial: trial.error)
-    ladders = [ladder] if ladder.trial is best else [ladder, _Ladder(task, best)]
+    ladders = [ladder] if ladder.trial is best or ladder.is_slow else [ladder, _Ladder(task, best)]
     for tried in ladders:
         rank, linear = tried.ranks()[-1], ladder.rungs[0]
         trains = tried.exact_trains(rank)
@@ -544,7 +546,7 @@ def _conclude(task: Task, ladder: _Ladder, rung: _Rung) -> Choice:
     if settings.init == "auto":
         starts, changes["init"] = rung.trains[0], "given"
         if settings.max_sweeps == "auto":
-            usual = _LAST_SWEEPS if parts is None else _LAST_ROUNDS
+            usual = _LAST_SWEEPS[ladder.is_slow] if parts is None else _LAST_ROUNDS
             changes["max_sweeps"] = settings.n_sweeps if settings.patience else usual
     plan = settings.settled(maps.dims, **changes)
     return task.conclude(ladder.trial, maps, plan, starts=starts, held_out=held_out, parts=parts)

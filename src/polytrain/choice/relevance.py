@@ -226,5 +226,4 @@ def _compare_kinds(task: Task, best: MapTrial, sized: MapTrial) -> list[MapTrial
         for trial, (mean, error) in zip(trials, gaps, strict=True)
         if mean <= _CLEARLY * error and any(trial is other for other in least)
     ]
-    n_needed = int(np.count_nonzero(sized.sizes or ()))
-    return kept if task.n_rows <= FEW_ROWS or task.is_slow(n_needed) else [equal, *kept]
+    return kept if task.n_rows <= FEW_ROWS else [equal, *kept]
