@@ -46,7 +46,7 @@ class Tried(NamedTuple):
 
     Attributes
     ----------
-    step : {"maps", "relevance", "columns", "bandwidth", "linear", "rank", "alpha"}
+    step : {"maps", "relevance", "columns", "bandwidth", "linear", "rank", "exact", "alpha", "logistic"}
         What was to be decided.
     basis : str
         Kind of functions; "given" where the user said it.
