@@ -194,12 +194,12 @@ class _Ladder:
         return ladder
 
     def resized(self, rung: _Rung, changes: tuple[Any, ...]) -> tuple[_Ladder, _Rung]:
-        """Return a ladder with other sizes of the columns, and a rung that begins with the scores of this one."""
+        """Return a ladder with other sizes of the columns, and a rung with the same scores in its functions."""
         kind, bandwidth, alpha, sizes = changes
         trial = self.trial._replace(kind=kind, bandwidth=bandwidth, alpha=alpha, sizes=sizes)
         ladder, before, after = _Ladder(self._task, trial), *map(self._factors, (self.trial, trial))
-        below = rung._replace(trains=[[_rescaled(train, before, after) for train in fold] for fold in rung.trains])
-        return ladder, ladder.learn(rung.rank, rung.alpha * alpha / self.trial.alpha, below, "relevance")
+        trains = [[_rescaled(train, before, after) for train in fold] for fold in rung.trains]
+        return ladder, rung._replace(alpha=rung.alpha * alpha / self.trial.alpha, trains=trains)
 
     def _factors(self, trial: MapTrial) -> list[NDArray]:
         """Factors of the functions of the columns that are needed."""
@@ -378,9 +378,12 @@ def _resize(task: Task, ladder: _Ladder) -> _Ladder:
         (resized, rung), squares = best, best[0].effects(best[1])
         if not (np.isfinite(squares).all() and squares.any()):
             break
-        tried = [resized.resized(rung, changes) for changes in grown(resized.trial, squares, GROWTH[0])]
-        better = strongest([after.evidence.error for _, after in tried])
-        tried.append(resized.resized(rung, grown(resized.trial, squares, GROWTH[1])[better]))
+        tried: list[tuple[_Ladder, _Rung]] = []
+        powers, larger = (grown(resized.trial, squares, factor) for factor in GROWTH[:2])
+        while len(tried) <= len(powers):
+            better = strongest([after.evidence.error for _, after in tried]) if len(tried) == len(powers) else 0
+            above, below = resized.resized(rung, [*powers, larger[better]][len(tried)])
+            tried.append((above, above.learn(rung.rank, below.alpha, below, "relevance")))
         best = min([best, *tried], key=lambda pair: pair[1].evidence.error)
         if simplest([rung.evidence, best[1].evidence]) == 0:
             break

@@ -109,17 +109,20 @@ class MapMaker:
         """Maps of this kind for a bandwidth of 1; those of columns of size 0 may have the constant alone."""
         if self._given is not None:
             return self._given
-        maps = []
-        for k, settings in enumerate(self._settings(kind)):
-            if sizes is not None and not sizes[k] and k in self._constant:
-                maps.append(self._constant[k])
-                continue
-            if (settings.basis, k) not in self._fitted:
-                made = self._fitted[settings.basis, k] = fit_map(settings, self._columns[k])
-                if isinstance(made, TabulatedMap):
-                    self._constant.setdefault(k, made.grown(np.eye(1, made.n)[0]))
-            maps.append(self._fitted[settings.basis, k])
-        return MapList(maps)
+        sizes = self._sizes if sizes is None else sizes
+        every = enumerate(self._settings(kind))
+        return MapList([self._plain_map(settings, k, sizes is not None and not sizes[k]) for k, settings in every])
+
+    def _plain_map(self, settings: MapSettings, k: int, is_left_out: bool) -> FeatureMap:
+        if is_left_out and k in self._constant:
+            return self._constant[k]
+        key = settings.basis, k
+        if key not in self._fitted:
+            self._fitted[key] = fit_map(settings, self._columns[k])
+        made = self._fitted[key]
+        if is_left_out and isinstance(made, TabulatedMap):
+            return self._constant.setdefault(k, made.grown(np.eye(1, made.n)[0]))
+        return made
 
     def factors(self, kind: str | None, bandwidth: float | None, sizes: Sequence[float] | None = None) -> list[NDArray]:
         """Factors of the functions of every column that give them this bandwidth; 0 for functions that are left out.
