@@ -12,7 +12,7 @@ put together before anything is measured:
 - Brier score: mean over the rows of half the sum over the classes of (probability - 1 or 0)^2, which for two classes is
   the mean of (probability - label)^2;
 - calibration error (ECE): mean distance between the probability and the share of the class, in ten bins of equally many
-  rows, mean over the classes; see `benchmarks.probabilities`.
+  rows, mean over the classes.
 
 The bins themselves, of the second of two classes and of all classes together where there are more, are written beside
 the report, as ``results/calibration-curves.json``; ``scripts/draw_calibration.py`` draws them.
