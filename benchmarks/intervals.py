@@ -47,7 +47,8 @@ from sklearn.model_selection import KFold
 
 from benchmarks.report import describe_machine
 from benchmarks.table_models import make_model
-from benchmarks.tables import TABLES, markdown, write_json
+from benchmarks.tables import markdown, write_json
+from benchmarks.tabular import TABLES
 from benchmarks.timing import seconds
 from polytrain import TensorTrainRegressor
 from polytrain.estimators import _base
