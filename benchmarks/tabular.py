@@ -26,17 +26,8 @@ BUNDLED = {
     "digits": datasets.load_digits,
     "diabetes": datasets.load_diabetes,
 }
-#: Tables below POLYTRAIN_DATA/tabular, with the row that names their columns.
-FILES = {
-    "banana": 0,
-    "phoneme": None,
-    "pima-indians-diabetes": None,
-    "sonar": None,
-    "spambase": 0,
-    "airfoil": 0,
-    "concrete": 0,
-    "yacht": 0,
-}
+#: Files below POLYTRAIN_DATA/tabular without a row that names their columns.
+WITHOUT_NAMES = ("phoneme", "pima-indians-diabetes", "sonar")
 #: Mixed tables whose name another table has already.
 RENAMED = {"wine": "wine-quality"}
 ADULT_COLUMNS = [
@@ -126,7 +117,8 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Rows and labels or targets of one table; the last column of a file is what to predict."""
     if name in BUNDLED:
         return BUNDLED[name](return_X_y=True)
-    table = pd.read_csv(data_folder() / "tabular" / f"{name}.csv", header=FILES[name], skipinitialspace=True)
+    header = None if name in WITHOUT_NAMES else 0
+    table = pd.read_csv(data_folder() / "tabular" / f"{name}.csv", header=header, skipinitialspace=True)
     return table.iloc[:, :-1].to_numpy(float), table.iloc[:, -1].to_numpy()
 
 
