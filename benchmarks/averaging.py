@@ -29,8 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import root_mean_squared_error
 
-from benchmarks import tables
 from benchmarks.report import RESULTS, Report, make_parser
+from benchmarks.tables import write_json
+from benchmarks.tabular import TABLES, Table
 from polytrain import TensorTrainClassifier, TensorTrainRegressor, average
 
 NAMES = ("diabetes", "concrete", "airfoil", "pima", "banana", "phoneme")
@@ -98,7 +99,7 @@ def measure_fold(way: str, kind: str, fold: tuple, number: int) -> dict[str, Any
     return row
 
 
-def measure(table: tables.Table, way: str, n_folds: int) -> dict[str, Any]:
+def measure(table: Table, way: str, n_folds: int) -> dict[str, Any]:
     """Means over the folds."""
     folds = list(table.folds())[:n_folds]
     found = [measure_fold(way, table.kind, fold, number) for number, fold in enumerate(folds)]
@@ -120,7 +121,7 @@ def main(argv: list[str] | None = None) -> None:
     curves: dict[str, list[dict]] = {}
     for way in WAYS:
         rows = curves[way] = []
-        for table in tables.TABLES:
+        for table in TABLES:
             if table.name in wanted and not table.available:
                 report.note(f"{table.name}: left out, POLYTRAIN_DATA is not set")
             elif table.name in wanted:
@@ -131,7 +132,7 @@ def main(argv: list[str] | None = None) -> None:
         report.table(f"{way}: ranks, what was cut off, and seconds", chosen(rows, sizes), markdown=True)
         for row in rows:
             report.figure(f"{way}, {row['table']}: mean / single", row["mean"] / row["single"], "x")
-    tables.write_json(RESULTS / f"{report.file_stem}-curves.json", {"ranks": RANKS, **curves})
+    write_json(RESULTS / f"{report.file_stem}-curves.json", {"ranks": RANKS, **curves})
     report.finish()
 
 

@@ -12,7 +12,7 @@ put together before anything is measured:
 - Brier score: mean over the rows of half the sum over the classes of (probability - 1 or 0)^2, which for two classes is
   the mean of (probability - label)^2;
 - calibration error (ECE): mean distance between the probability and the share of the class, in ten bins of equally many
-  rows, mean over the classes; see `benchmarks.probabilities`.
+  rows, mean over the classes.
 
 The bins themselves, of the second of two classes and of all classes together where there are more, are written beside
 the report, as ``results/calibration-curves.json``; ``scripts/draw_calibration.py`` draws them.
@@ -32,11 +32,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 
-from benchmarks import tables
+from benchmarks import tabular
 from benchmarks.report import RESULTS, Report, make_parser
+from benchmarks.table_models import make_model
+from benchmarks.tables import write_json
 from polytrain import TensorTrainClassifier
 
-TABLES = tuple(table for table in tables.TABLES if table.kind == "classes")
+TABLES = tuple(table for table in tabular.TABLES if table.kind == "classes")
 QUICK = ("iris", "wine")
 OWN = ("auto", "logistic")
 MODELS = (*OWN, "boosting", "forest", "linear")
@@ -54,10 +56,10 @@ def calibration_error(labels: NDArray, probabilities: NDArray) -> float:
     return float(np.mean(errors))
 
 
-def build(table: tables.Table, name: str, X: Any, jobs: int) -> Any:
+def build(table: tabular.Table, name: str, X: Any, jobs: int) -> Any:
     """An unfitted model, behind a PCA where the table asks for one."""
     if name not in OWN:
-        return tables.build(table, name, X, jobs)
+        return make_model(name, table.kind, X, jobs, table.components)
     model = TensorTrainClassifier(loss=name, random_state=0, n_jobs=jobs)
     return make_pipeline(PCA(table.components, random_state=0), model) if table.components else model
 
@@ -78,7 +80,7 @@ def reliability(labels: NDArray, probabilities: NDArray) -> list[tuple[float, fl
     return [(float(chances[part].mean()), float(hits[part].mean()), len(part)) for part in parts]
 
 
-def predicted(table: tables.Table, name: str, folds: Sequence[tuple], jobs: int) -> tuple[NDArray, NDArray, float]:
+def predicted(table: tabular.Table, name: str, folds: Sequence[tuple], jobs: int) -> tuple[NDArray, NDArray, float]:
     """Labels as indices and probabilities of the test rows of all folds, and the mean seconds of a fit."""
     labels, found, seconds = [], [], 0.0
     for X, y, X_test, y_test in folds:
@@ -93,7 +95,7 @@ def predicted(table: tables.Table, name: str, folds: Sequence[tuple], jobs: int)
     return np.concatenate(labels), np.concatenate(found), seconds / len(folds)
 
 
-def measure(table: tables.Table, models: Sequence[str], n_folds: int, jobs: int) -> tuple[list[dict], dict[str, list]]:
+def measure(table: tabular.Table, models: Sequence[str], n_folds: int, jobs: int) -> tuple[list[dict], dict[str, list]]:
     """One row per model, and the bins of each."""
     folds = list(table.folds())[:n_folds]
     rows, curves = [], {}
@@ -152,7 +154,7 @@ def main(argv: list[str] | None = None) -> None:
         found, curves[table.name] = measure(table, models, 2 if arguments.quick else arguments.folds, arguments.jobs)
         report.table(table.name, found)
         rows += found
-        tables.write_json(RESULTS / f"{report.file_stem}-curves.json", {"rows": rows, "curves": curves})
+        write_json(RESULTS / f"{report.file_stem}-curves.json", {"rows": rows, "curves": curves})
     for name in MEASURES:
         report.table(name, by_model(rows, name, models), markdown=True)
     summary = summarise(rows, models)

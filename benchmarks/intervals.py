@@ -47,10 +47,11 @@ from sklearn.model_selection import KFold
 
 from benchmarks.report import describe_machine
 from benchmarks.table_models import make_model
-from benchmarks.tables import TABLES, markdown, write_json
+from benchmarks.tables import markdown, write_json
+from benchmarks.tabular import TABLES
 from benchmarks.timing import seconds
 from polytrain import TensorTrainRegressor
-from polytrain.estimators import regressor
+from polytrain.estimators import _base
 from polytrain.learning import trainer
 
 #: A way to intervals: training rows and targets, test rows, coverage -> lower and upper ends, perhaps several of them;
@@ -190,7 +191,7 @@ def print_overhead(repeats: int = 5) -> None:
             added: list[float] = []
             model = TensorTrainRegressor(random_state=0)
             with ExitStack() as stack:
-                for module, name in ((trainer, "measure_moments"), (regressor, "fit_uncertainty")):
+                for module, name in ((trainer, "measure_moments"), (_base, "fit_uncertainty")):
                     stack.enter_context(patch.object(module, name, timed(getattr(module, name), added)))
                 whole = processor_seconds(lambda: model.fit(X, y))  # noqa: B023
             shares.append(sum(added) / (whole - sum(added)))

@@ -1,12 +1,18 @@
-"""The models that `benchmarks.tables` compares: polytrain as it comes, and its rivals."""
+"""The models that `benchmarks.tables` compares: polytrain with its defaults, and its rivals.
+
+LightGBM, CatBoost and the explainable boosting machine (interpret-core) are not installed with polytrain. The
+SVM's settings are searched; the other models have their defaults or fixed settings.
+"""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -24,16 +30,27 @@ from sklearn.svm import SVC, SVR
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 
-MODELS = ("polytrain", "linear", "boosting", "forest", "svm", "gp")
+MODELS = ("polytrain", "linear", "boosting", "lightgbm", "catboost", "ebm", "forest", "svm", "gp")
 RIVALS = MODELS[1:]
+#: Packages of models that scikit-learn does not have.
+PACKAGES = {"lightgbm": "lightgbm", "catboost": "catboost", "ebm": "interpret"}
 
 #: A Gaussian process is fitted up to this many training rows: its time grows with their cube.
 MAX_GP_ROWS = 1500
 
 
-def make_model(name: str, kind: str, X: Any, jobs: int) -> Any:
-    """An unfitted model for rows like X, or None where it does not apply; kind is "classes" or "numbers"."""
-    return _MAKERS[name](kind == "classes", X, jobs)
+def is_installed(name: str) -> bool:
+    """Whether the package of a model is there."""
+    return find_spec(PACKAGES.get(name, "sklearn")) is not None
+
+
+def make_model(name: str, kind: str, X: Any, jobs: int, components: int | None = None) -> Any:
+    """An unfitted model for rows like X, or None where it does not apply; kind is "classes" or "numbers".
+
+    With `components`, a PCA to that many columns comes before the model.
+    """
+    model = _MAKERS[name](kind == "classes", X if components is None else X[:, :components], jobs)
+    return make_pipeline(PCA(components, random_state=0), model) if components and model is not None else model
 
 
 def _polytrain(classes: bool, X: Any, jobs: int) -> Any:
@@ -49,6 +66,29 @@ def _boosting(classes: bool, X: Any, jobs: int) -> Any:
     family = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
     model = family(categorical_features="from_dtype", random_state=0)
     return make_pipeline(FunctionTransformer(_strings_to_categories), model) if _is_frame(X) else model
+
+
+def _lightgbm(classes: bool, X: Any, jobs: int) -> Any:
+    import lightgbm
+
+    family = lightgbm.LGBMClassifier if classes else lightgbm.LGBMRegressor
+    model = family(verbose=-1, n_jobs=jobs, random_state=0)
+    return make_pipeline(FunctionTransformer(_strings_to_categories), model) if _is_frame(X) else model
+
+
+def _catboost(classes: bool, X: Any, jobs: int) -> Any:
+    import catboost
+
+    family = catboost.CatBoostClassifier if classes else catboost.CatBoostRegressor
+    categories = list(X.select_dtypes(exclude="number")) if _is_frame(X) else None
+    model = family(verbose=0, thread_count=jobs, random_seed=0, cat_features=categories, allow_writing_files=False)
+    return make_pipeline(FunctionTransformer(_categories_to_text), model) if _is_frame(X) else model
+
+
+def _ebm(classes: bool, X: Any, jobs: int) -> Any:
+    from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
+
+    return (ExplainableBoostingClassifier if classes else ExplainableBoostingRegressor)(n_jobs=jobs, random_state=0)
 
 
 def _forest(classes: bool, X: Any, jobs: int) -> Any:
@@ -85,6 +125,9 @@ _MAKERS = {
     "polytrain": _polytrain,
     "linear": _linear,
     "boosting": _boosting,
+    "lightgbm": _lightgbm,
+    "catboost": _catboost,
+    "ebm": _ebm,
     "forest": _forest,
     "svm": _svm,
     "gp": _gp,
@@ -109,3 +152,9 @@ def _encoder() -> ColumnTransformer:
 
 def _strings_to_categories(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(frame.select_dtypes(exclude="number").columns, "category"))
+
+
+def _categories_to_text(frame: pd.DataFrame) -> pd.DataFrame:
+    """CatBoost takes no missing categories."""
+    others = frame.select_dtypes(exclude="number")
+    return frame.assign(**{name: others[name].astype(object).fillna("missing").map(str) for name in others})

@@ -1,50 +1,96 @@
-"""Tables that the benchmarks learn from: those bundled with scikit-learn, and CSV files below POLYTRAIN_DATA."""
+"""Tables that the benchmarks learn from: those bundled with scikit-learn, and files below POLYTRAIN_DATA.
+
+POLYTRAIN_DATA/tabular has CSV files of numbers, and Adult. POLYTRAIN_DATA/tables has mixed tables, with categories and
+missing values, and ``index.json``, which gives the task and the categories of each.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
-from sklearn.decomposition import PCA
-from sklearn.preprocessing import OneHotEncoder
+from sklearn import datasets
+from sklearn.model_selection import KFold, StratifiedKFold
 
 #: Tables that come with scikit-learn.
 BUNDLED = {
-    "iris": load_iris,
-    "wine": load_wine,
-    "breast cancer": load_breast_cancer,
-    "digits": load_digits,
-    "diabetes": load_diabetes,
+    "iris": datasets.load_iris,
+    "wine": datasets.load_wine,
+    "breast cancer": datasets.load_breast_cancer,
+    "digits": datasets.load_digits,
+    "diabetes": datasets.load_diabetes,
 }
-#: Tables below POLYTRAIN_DATA/tabular, with the row that names their columns.
-FILES = {
-    "banana": 0,
-    "phoneme": None,
-    "pima-indians-diabetes": None,
-    "sonar": None,
-    "spambase": 0,
-    "airfoil": 0,
-    "concrete": 0,
-    "yacht": 0,
-}
-ADULT_COLUMNS = (
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
+#: Files below POLYTRAIN_DATA/tabular without a row that names their columns.
+WITHOUT_NAMES = ("phoneme", "pima-indians-diabetes", "sonar")
+#: Mixed tables whose name another table has already.
+RENAMED = {"wine": "wine-quality"}
+ADULT_COLUMNS = [
+    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship", "race",
+    "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country",
+]  # fmt: skip
+
+#: Training rows, their labels or targets, test rows and theirs.
+Fold = tuple[Any, np.ndarray, Any, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of "classes" or "numbers"; `dev` marks tables that development looked at.
+
+    `source` is its name in the data where that differs, `components` asks for a PCA within the folds, and `categories`
+    names the columns of a mixed table that hold categories; it is None for other tables.
+    """
+
+    name: str
+    kind: str
+    dev: bool = False
+    source: str = ""
+    components: int | None = None
+    categories: tuple[str, ...] | None = None
+
+    @property
+    def available(self) -> bool:
+        return (self.source or self.name) in BUNDLED or data_folder() is not None
+
+    @property
+    def is_mixed(self) -> bool:
+        return self.categories is not None
+
+    def folds(self) -> Iterator[Fold]:
+        """Adult's official split, three shuffled folds of mixed tables, five of others; stratified for classes."""
+        if self.name == "adult":
+            yield adult_frames()
+            return
+        X, y = load(self.source or self.name) if self.categories is None else load_mixed(self.source, self.categories)
+        family = StratifiedKFold if self.kind == "classes" else KFold
+        rows = X.iloc if self.is_mixed else X
+        for train, test in family(3 if self.is_mixed else 5, shuffle=True, random_state=0).split(X, y):
+            yield rows[train], y[train], rows[test], y[test]
+
+
+#: The quick ones first.
+TABLES = (
+    Table("iris", "classes"),
+    Table("wine", "classes", dev=True),
+    Table("sonar", "classes", dev=True),
+    Table("breast-cancer", "classes", dev=True, source="breast cancer"),
+    Table("pima", "classes", dev=True, source="pima-indians-diabetes"),
+    Table("yacht", "numbers", dev=True),
+    Table("diabetes", "numbers", dev=True),
+    Table("concrete", "numbers", dev=True),
+    Table("airfoil", "numbers", dev=True),
+    Table("digits", "classes"),
+    Table("digits-pca30", "classes", source="digits", components=30),
+    Table("spambase", "classes", dev=True),
+    Table("banana", "classes", dev=True),
+    Table("phoneme", "classes", dev=True),
+    Table("adult", "classes"),
 )
 
 
@@ -54,12 +100,33 @@ def data_folder() -> Path | None:
     return Path(folder) if folder else None
 
 
+def mixed_tables() -> list[Table]:
+    """Tables of POLYTRAIN_DATA/tables that are not among `TABLES`; development looked at all of them."""
+    folder = data_folder()
+    if folder is None or not (folder / "tables" / "index.json").exists():
+        return []
+    others, tables = {table.name for table in TABLES}, []
+    for source, entry in json.loads((folder / "tables" / "index.json").read_text()).items():
+        if (name := RENAMED.get(source, source)) not in others:
+            kind = "numbers" if entry["task"] == "regression" else "classes"
+            tables.append(Table(name, kind, dev=True, source=source, categories=tuple(entry["categories"])))
+    return tables
+
+
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Rows and labels or targets of one table; the last column of a file is what to predict."""
     if name in BUNDLED:
         return BUNDLED[name](return_X_y=True)
-    table = pd.read_csv(data_folder() / "tabular" / f"{name}.csv", header=FILES[name], skipinitialspace=True)
+    header = None if name in WITHOUT_NAMES else 0
+    table = pd.read_csv(data_folder() / "tabular" / f"{name}.csv", header=header, skipinitialspace=True)
     return table.iloc[:, :-1].to_numpy(float), table.iloc[:, -1].to_numpy()
+
+
+def load_mixed(name: str, categories: tuple[str, ...]) -> tuple[pd.DataFrame, np.ndarray]:
+    """Rows and labels or targets of one mixed table, the categories with pandas' dtype for them."""
+    X = pd.read_csv(data_folder() / "tables" / f"{name}.csv.gz")
+    y = X.pop(X.columns[-1])
+    return X.astype(dict.fromkeys(categories, "category")), y.to_numpy()
 
 
 def adult_frames() -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray]:
@@ -68,34 +135,21 @@ def adult_frames() -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray]:
     for part in ("train", "test"):
         path = data_folder() / "tabular" / f"adult-{part}.csv"
         frame = pd.read_csv(path, names=[*ADULT_COLUMNS, "income"], skipinitialspace=True, na_values="?")
-        parts += [frame[list(ADULT_COLUMNS)], frame["income"].str.rstrip(".").to_numpy(object)]
+        parts += [frame[ADULT_COLUMNS], frame["income"].str.rstrip(".").to_numpy(object)]
     return tuple(parts)
 
 
-def load_adult() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Adult's official split: one-hot categories, a missing value being a category, numbers as they are."""
-    train, y, test, y_test = adult_frames()
-    numeric = train.select_dtypes("number").columns
-    others = [column for column in train.columns if column not in numeric]
-    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(train[others].fillna("?"))
-    X, X_test = (
-        np.hstack([frame[numeric].to_numpy(float), encoder.transform(frame[others].fillna("?"))])
-        for frame in (train, test)
+def noisy_classes(n_columns: int) -> Fold:
+    """Two classes, 4000 training rows, 10 informative columns; the others are noise."""
+    X, y = datasets.make_classification(
+        6000, 10, n_informative=10, n_redundant=0, n_clusters_per_class=3, class_sep=1.2, random_state=1
     )
-    return X, y, X_test, y_test
+    X = np.hstack([X, np.random.default_rng(0).standard_normal((len(X), n_columns - 10))])
+    X = X[:, np.random.default_rng(1).permutation(n_columns)]
+    return X[:4000], y[:4000], X[4000:], y[4000:]
 
 
-def classification() -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Small classification tables by name."""
-    tables = {name: load(name) for name in ("iris", "wine", "breast cancer")}
-    digits, labels = load("digits")
-    tables["digits, 20 PCA"] = PCA(20, random_state=0).fit_transform(digits), labels
-    if data_folder():
-        tables |= {name: load(name) for name in ("banana", "phoneme", "pima-indians-diabetes", "sonar", "spambase")}
-    return tables
-
-
-def regression() -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Small regression tables by name."""
-    names = ("diabetes", *(("airfoil", "concrete", "yacht") if data_folder() else ()))
-    return {name: load(name) for name in names}
+def noisy_numbers(n_columns: int) -> Fold:
+    """Friedman's first function, 2000 training rows, 5 informative columns; the others are noise."""
+    X, y = datasets.make_friedman1(4000, n_columns, noise=1, random_state=0)
+    return X[:2000], y[:2000], X[2000:], y[2000:]
