@@ -198,7 +198,9 @@ class _Ladder:
         kind, bandwidth, alpha, sizes = changes
         trial = self.trial._replace(kind=kind, bandwidth=bandwidth, alpha=alpha, sizes=sizes)
         ladder, before, after = _Ladder(self._task, trial), *map(self._factors, (self.trial, trial))
-        trains = [[_rescaled(train, before, after) for train in fold] for fold in rung.trains]
+        trains: list[list[Sequence[NDArray]]] = [
+            [_rescaled(own, before, after) for own in fold] for fold in rung.trains
+        ]
         return ladder, rung._replace(alpha=rung.alpha * alpha / self.trial.alpha, trains=trains)
 
     def _factors(self, trial: MapTrial) -> list[NDArray]:
