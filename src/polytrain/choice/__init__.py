@@ -1,14 +1,16 @@
 """What a fit chooses where the user leaves it open: maps, bandwidth, alpha and rank; and how scores become log-odds.
 
-`choose` compares kinds of maps on some rows (``maps.py``), then goes one of two ways: ``few_rows.py`` or ``ladder.py``.
+`choose` compares kinds of maps on some rows (``map_search.py``), then goes one of two ways: ``few_rows.py`` or
+``many_rows.py``.
 """
 
 from polytrain.choice.calibration import calibrate, class_factors
 from polytrain.choice.choose import choose
 from polytrain.choice.map_search import MapMaker
-from polytrain.choice.task import Choice, Chosen, HeldOut, Settings, Task, Tried
+from polytrain.choice.task import LITTLE, Choice, Chosen, HeldOut, Settings, Task, Tried
 
 __all__ = [
+    "LITTLE",
     "Choice",
     "Chosen",
     "HeldOut",

@@ -23,7 +23,7 @@ from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows import Rows
 from polytrain.rows.summary import RowSketch
 
-__all__ = ["N_PARTS", "Choice", "Chosen", "HeldOut", "Settings", "Task", "Tried"]
+__all__ = ["LITTLE", "N_PARTS", "Choice", "Chosen", "HeldOut", "Settings", "Task", "Tried"]
 
 # With more columns than these, learning their relevance would take minutes.
 _MOST_SIZED = 1000
@@ -31,8 +31,8 @@ _MOST_SIZED = 1000
 _WIDE = 10
 # Few rows squared times columns times trains, beyond which the exact solution is rounded to a low rank.
 _MOST_ROUNDED = 1e8
-# Columns of less relevance than this are reported as hardly needed.
-_LITTLE = 0.2
+#: Columns of less relevance than this are reported as hardly needed.
+LITTLE = 0.2
 # Parts of the rows, one of which is held out, unless that makes them larger than this; smaller if a rung takes long.
 N_PARTS, _PART_ROWS, _SLOW_PART_ROWS = 5, 15_000, 5000
 # Sweeps of a comparison, and updates of cores that take half a second or so, however small they are.
@@ -423,7 +423,7 @@ class Task:
         if self.maker.is_free:
             self.reasons.append(f"functions {trial.kind!r} with bandwidth {size:.3g} and alpha {alpha:.2g}")
         if trial.sizes is not None:
-            few = int(np.sum(np.array(trial.sizes) < _LITTLE))
+            few = int(np.sum(np.array(trial.sizes) < LITTLE))
             self.reasons.append(f"columns differ in relevance: {few} of {len(trial.sizes)} were hardly needed")
         edges = {
             "bandwidth": (size, *BANDWIDTHS, self.bandwidth),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from polytrain.choice import LITTLE
 from polytrain.plotting import ConvergenceDisplay
 from polytrain.plotting.style import PAPER, draw_lines
 from polytrain.reporting.accuracy import ScoredRows
@@ -77,15 +78,17 @@ def settings_section(rows: ScoredRows) -> dict[str, Any]:
     if (labels := facts.get("classes")) is not None:
         facts["classes"] = f"{len(labels)}: {', '.join(labels[:12])}{', …' if len(labels) > 12 else ''}"
     data = {"evaluated on": rows.source, "rows evaluated": rows.every.n, "target": rows.target or "not recorded"}
-    columns = []
+    columns, relevances = [], view.estimator.choice_.relevances
     for k, group in enumerate(view.groups):
+        relevance = 1.0 if relevances is None else max(relevances[j] for j in group)
+        needed = f"{relevance:.2f}{', hardly needed' if relevance < LITTLE else ''}"
         missing = "learned" if any(view.fitted.maps[j].has_missing for j in group) else "none in training"
-        columns.append((view.column_names[k], view.column(k).kind, ", ".join(view.levels(k) or ()), missing))
+        columns.append((view.column_names[k], view.column(k).kind, ", ".join(view.levels(k) or ()), missing, needed))
     tables = {"Model": facts, "Data, and facts about the training": data | rows.training, "Cost": _cost(rows)}
     head = ("property", "value")
     return {
         "tables": [table(name, head, [_fact(*fact) for fact in lines.items()], None) for name, lines in tables.items()],
-        "columns": table("Columns", ("column", "kind", "categories", "missing cells"), columns, None),
+        "columns": table("Columns", ("column", "kind", "categories", "missing cells", "relevance"), columns, None),
         "summary": f"{len(columns)} columns, {sum(column[1] == 'category' for column in columns)} of them categories",
     }
 
