@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 import polytrain
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.choice import relevance as choice_relevance
-from polytrain.choice.many_rows import _rescaled
+from polytrain.choice.ladder import _rescaled
 from polytrain.choice.relevance import column_sizes, train_effects
 from polytrain.learning.dual import column_gains, product_kernel, squared_effects
 
