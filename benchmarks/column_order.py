@@ -34,9 +34,9 @@ def orders(model: object, n_columns: int) -> dict[str, np.ndarray]:
     while left:  # next to each column the one that acts with it most
         path.append(max(left, key=lambda k: (pairs[path[-1], k], total[k])))
         left.remove(path[-1])
-    return dict(
-        zip(ORDERS, (relevant, np.concatenate([relevant[::2][::-1], relevant[1::2]]), np.array(path)), strict=True)
-    )
+    shuffled = np.random.default_rng(0).permutation(n_columns)
+    middle = np.concatenate([relevant[::2][::-1], relevant[1::2]])
+    return dict(zip(ORDERS, (shuffled, relevant, middle, np.array(path)), strict=True))
 
 
 def main() -> None:
