@@ -17,6 +17,8 @@ __all__ = ["ALPHA_SHARES", "exact_logistic", "finish_reason", "is_better", "like
 
 #: Alphas in units of that of the squared loss, whose curvature is eight times that of the logistic one at a score of 0.
 ALPHA_SHARES = 1.0 / 2.0, 1.0 / 8.0, 1.0 / 32.0
+# As many errors on other rows of the same weights are no more errors.
+_ROUNDING = 1e-9
 # Operations of all exact solutions with one alpha: a second or so.
 _MOST_WORK = 1.5e10
 
@@ -35,7 +37,7 @@ def likelihood(task: Task, held_out: HeldOut, loss: str = "squared") -> tuple[Ev
 
 def is_better(before: tuple[Evidence, Evidence], after: tuple[Evidence, Evidence]) -> bool:
     """Whether a model has a lower log loss than another, and no more errors."""
-    return simplest([before[0], after[0]], 0.0) == 1 and after[1].error <= before[1].error
+    return simplest([before[0], after[0]], 0.0) == 1 and after[1].error <= (1.0 + _ROUNDING) * before[1].error
 
 
 def finish_reason(before: tuple[Evidence, Evidence], after: tuple[Evidence, Evidence]) -> str:
