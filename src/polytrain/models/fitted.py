@@ -234,6 +234,8 @@ class FittedModel:
     def _limited(self, scores: Array) -> Array:
         low, high = self.limits
         predicted = self._predicted(scores)
+        if ((predicted >= low) & (predicted <= high)).all():
+            return predicted
         limited: Array = np.clip(predicted, low, high)
         with np.errstate(over="ignore", invalid="ignore"):
             is_far = np.abs(predicted - limited) > _FAR * (high - low)
