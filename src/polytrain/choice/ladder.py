@@ -240,7 +240,8 @@ class Ladder:
         """Cores of the rounded exact solution for some of the rows; None where rounding would take long."""
         rows = self._task.learned_rows(self._exact_rows(rank))
         n_rows = len(rows.X)
-        if n_rows < _LEAST_EXACT_ROWS:
+        # Where sweeps take long, a solution for a small part of the rows is no better start than the ladder's.
+        if n_rows < _LEAST_EXACT_ROWS or (self.is_slow and 2 * n_rows < self._n_rows):
             return None
         values = function_values(self.maps, rows.X)
         kernel = product_kernel(values)

@@ -79,7 +79,8 @@ class SharedParameters:
         How a core problem is solved: exactly from moments, by preconditioned conjugate gradients, by L-BFGS, or by the
         cheaper of the first two.
     max_sweeps : int or "auto", default="auto"
-        Largest number of one-way sweeps. 0 keeps the start. "auto" is 4, or fewer from a good start.
+        Largest number of one-way sweeps. 0 keeps the start. "auto" is 4, or fewer from a good start. With at least 4096
+        distinct rows, the first two of four or more sweeps see a sample of them.
     tol : float, default=1e-3
         Sweeps stop once the objective changes by at most this part of its value over a sweep.
     early_stopping : bool, default=False
@@ -118,7 +119,7 @@ class SharedParameters:
         What was chosen and why, with the table of what was tried.
     history_ : list of dict
         One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds, and
-        validation_loss where there are validation rows. Losses are means over the train's ``n_rows`` rows.
+        validation_loss where there are validation rows. Losses are means over the ``n_rows`` rows that the sweep has seen.
     n_iter_ : int
         Number of sweeps of the train that needed the most.
     stop_reason_ : str

@@ -23,6 +23,15 @@ from polytrain.learning.sweep import sweep_train
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 
+# With at least this many distinct rows, the first two of four or more sweeps from a linear or random start see a sample
+# of them: a quarter, or fewer if they are many, but several times the unknowns of the largest core. Learning from more
+# than half of the rows does not pay.
+_MANY_ROWS, _LARGEST_SAMPLE, _ENOUGH_ROWS, _ROWS_PER_UNKNOWN, _WORTHWHILE = 4096, 0.25, 8192, 8, 0.5
+_SAMPLED_SWEEPS, _LEAST_SWEEPS = 2, 4
+# A sample has taught something if the objective of its train grows by no more than this factor on all rows: up to 1.75,
+# 15 of 17 fits of digits ended within 1 % of the objective without sampling; from 2 on, 12 ended well above it.
+_MOST_GROWTH = 1.8
+
 #: Called with each sweep's record and the cores; True ends the sweeps.
 Report = Callable[[dict[str, Any], Sequence[Array]], Any]
 
@@ -79,6 +88,8 @@ def learn_train(
             progress = checkpoint.load()
         if progress is None:
             progress = Progress(_first_cores(engine, plan, maps, start, rng, linear_gram), 0, None, [], {})
+            if start.cores is None and plan.init in ("linear", "random") and validation is None:
+                progress = _learn_from_sample(engine, plan, maps, progress, start.seed, report)
         else:
             rng.bit_generator.state = progress.random_state
             for record in progress.history:
@@ -113,6 +124,30 @@ def _first_cores(
     if plan.init == "dual":
         return dual_start(engine, maps, plan.ranks, plan.alpha, start.seed, rng)
     return linear_start(engine, maps, plan.ranks, plan.alpha, get_loss(plan.loss).quadratic, rng, linear_gram)
+
+
+def _learn_from_sample(
+    engine: Engine, plan: Settings, maps: MapList, start: Progress, seed: int, report: Report
+) -> Progress:
+    """Make the first sweeps, there and back, on a sample of the rows if there are many; the start if it misleads.
+
+    Rows are chosen by their values: neither their order nor repetition matters. The sample is forgotten if its train
+    does not hold for all rows, since later sweeps do not recover from that.
+    """
+    n_rows = min(engine.n_distinct, engine.n_rows)
+    n_unknowns = max(a * n * b for a, n, b in zip(plan.ranks, maps.dims, plan.ranks[1:], strict=False))
+    share = max(min(_ENOUGH_ROWS / n_rows, _LARGEST_SAMPLE), _ROWS_PER_UNKNOWN * n_unknowns / n_rows)
+    if n_rows < _MANY_ROWS or plan.max_sweeps < _LEAST_SWEEPS or share > _WORTHWHILE:
+        return start
+    sample = LocalEngine(engine.gather(share, seed), get_loss(plan.loss), maps)
+    sampled, learned = replace(plan, max_sweeps=_SAMPLED_SWEEPS, tol=0.0), replace(start, history=[])
+    cores, reason = _sweep(sample, sampled, learned, np.random.default_rng(seed), report, None, None)
+    learned = replace(learned, cores=list(cores), stop_reason="stopped" if reason == "stopped" else None)
+    if reason == "max_sweeps":
+        engine.place(learned.cores)
+        objective = engine.mean_loss() + 0.5 * plan.alpha * float(np.vdot(cores[0], cores[0]))
+        return learned if objective <= _MOST_GROWTH * learned.history[-1]["objective"] else start
+    return learned if reason == "stopped" else start
 
 
 def _sweep(

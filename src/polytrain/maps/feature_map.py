@@ -16,7 +16,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -98,19 +98,17 @@ class ProductRule:
 
     Attributes
     ----------
-    table : ndarray of shape (n, n, m)
-        ``phi_i phi_j = sum over e of table[i, j, e] psi_e``.
+    size : int
+        Number of functions psi, m.
+    table : callable
+        Returns the ndarray of shape (n, n, m) with ``phi_i phi_j = sum over e of table[i, j, e] psi_e``.
     values : callable
         Coordinates (N,) and an array (m, N) to write to -> the values of all psi; the first is the constant 1.
     """
 
-    table: FloatArray
+    size: int
+    table: Callable[[], FloatArray]
     values: Callable[[FloatArray, FloatArray], FloatArray]
-
-    @property
-    def size(self) -> int:
-        """Number of functions psi."""
-        return int(self.table.shape[2])
 
 
 @dataclass(frozen=True)
@@ -215,7 +213,7 @@ class FeatureMap(ABC):
     @property
     def products(self) -> ProductRule:
         """The rule for products of two functions: by default, each product is a function of its own."""
-        return ProductRule(_pair_table(self.n), self._pair_values)
+        return ProductRule(self.n * (self.n + 1) // 2, partial(_pair_table, self.n), self._pair_values)
 
     def _pair_values(self, x: FloatArray, out: FloatArray) -> FloatArray:
         values, start = self.values(x), 0

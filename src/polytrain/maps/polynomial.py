@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -109,7 +110,8 @@ class PolynomialMap(FeatureMap):
     def products(self) -> ProductRule:
         """Products of two functions are polynomials of degree at most 2 (n - 1): 2n - 1 functions of the family."""
         family = get_basis(self.basis)
-        return ProductRule(family.product_table(self.n), lambda x, out: family.values(x, 2 * self.n - 1, out))
+        size = 2 * self.n - 1
+        return ProductRule(size, partial(family.product_table, self.n), lambda x, out: family.values(x, size, out))
 
     @property
     def range(self) -> tuple[float, float] | None:

@@ -158,7 +158,7 @@ class Engine(CoreRows):
         self._loss_here = loss
         if need.gram:
             shape = self._ranks[site], self._dims[site], self._ranks[site + 1]
-            gram = gram_from_moments(gram, shape, self._maps[site].products.table)
+            gram = gram_from_moments(gram, shape, self._maps[site].products.table())
         if need.middle:
             if left is not None:
                 moments[site] = left

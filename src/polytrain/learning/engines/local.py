@@ -30,7 +30,7 @@ from polytrain.maps import MapList
 # its work; not a power of two, which would map the rows of an array onto each other in the cache. Blocks never depend
 # on who works on them, and answers are added in the order of the blocks: results are the same to the last bit for any
 # number of processes.
-_BLOCK_ROWS = 8000
+_BLOCK_ROWS = 16_000
 
 
 def row_ranges(n_rows: int) -> list[slice]:
