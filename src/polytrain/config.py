@@ -1,0 +1,96 @@
+"""Settings of the machine, not of the model: memory and checkpoints of all fits within a ``with`` statement."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from numbers import Integral
+from pathlib import Path
+from typing import NamedTuple
+
+from polytrain.texts import shown
+
+__all__ = ["Config", "config_context", "current_config"]
+
+
+class Config(NamedTuple):
+    """Bytes that the rows of a fit may take in memory, and the folder for the states of its trains."""
+
+    max_bytes: int | None = None
+    checkpoint: Path | None = None
+
+
+_CONFIG = ContextVar("polytrain_config", default=Config())
+
+
+@contextmanager
+def config_context(
+    *, max_memory: int | str | None = None, checkpoint: str | os.PathLike[str] | None = None
+) -> Iterator[None]:
+    """Set how fits use the machine, for a ``with`` statement in this thread.
+
+    What is None stays as it is outside of the statement. Processes and Dask workers that help with a fit do as it says;
+    fits that other libraries run in other processes or threads, such as those of a parallel grid search, do not see it.
+
+    Parameters
+    ----------
+    max_memory : int or str, optional
+        Bytes, or text such as "2 GB", that the rows of a fit may take in memory, with what is computed from them; what
+        does not fit waits on disk. For sources of rows and memory maps. By default half of the machine's memory.
+    checkpoint : path-like, optional
+        Folder that keeps the state of every train after each sweep. A fit with the same rows, parameters and
+        ``random_state`` (an integer) goes on from what is there and ends with the same model. By default nothing is
+        kept.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polytrain
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = polytrain.TensorTrainClassifier(rank=2, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder, polytrain.config_context(max_memory="2 GB", checkpoint=folder):
+    ...     model.fit(X, y).score(X, y) > 0.9
+    True
+    """
+    outer = _CONFIG.get()
+    inner = Config(_bytes(max_memory) or outer.max_bytes, _folder(checkpoint) or outer.checkpoint)
+    token = _CONFIG.set(inner)
+    try:
+        yield
+    finally:
+        _CONFIG.reset(token)
+
+
+def current_config() -> Config:
+    """Return the settings of this thread; those that are not set have a value that suits the machine."""
+    config, half = _CONFIG.get(), 4 << 30
+    with suppress(AttributeError, ValueError, OSError):  # not every system tells
+        half = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return config._replace(max_bytes=config.max_bytes or half)
+
+
+def _bytes(value: object) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]?)i?B\s*", value)
+        if parts and math.isfinite(size := float(parts[1]) * 1024.0 ** " kMGT".index(parts[2] or " ")):
+            return max(1, int(size))
+    elif not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0:
+        return int(value)
+    raise ValueError(
+        f"max_memory must be None, a positive number of bytes or a text such as '2 GB', got {shown(value)}."
+    )
+
+
+def _folder(value: object) -> Path | None:
+    if value is None:
+        return None
+    if isinstance(value, str | os.PathLike) and os.fspath(value):
+        return Path(value)
+    raise ValueError(f"checkpoint must be None or the path of a folder, got {shown(value)}.")
