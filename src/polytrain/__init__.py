@@ -2,7 +2,8 @@
 
 Start with `TensorTrainClassifier` or `TensorTrainRegressor`. Fitted models have a method ``save``; `load` reads the
 file, and ``polytrain.export`` turns models into ONNX and C. `average` makes one model of several, and `report` a page
-about one. `config_context` limits memory and keeps interrupted fits. `TensorTrain` and `Polynomial` are the objects behind the models.
+about one. `config_context` limits memory and keeps interrupted fits. `TensorTrain` and `Polynomial` are the objects
+behind the models.
 """
 
 from importlib import import_module

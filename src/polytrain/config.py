@@ -24,7 +24,8 @@ class Config(NamedTuple):
     checkpoint: Path | None = None
 
 
-_CONFIG = ContextVar("polytrain_config", default=Config())
+_NOTHING = Config()
+_CONFIG = ContextVar("polytrain_config", default=_NOTHING)
 
 
 @contextmanager

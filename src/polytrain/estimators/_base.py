@@ -370,8 +370,8 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             return [None] * n_trains
         if validation is not None:
             raise ValueError(
-                f"checkpoint={shown(str(folder))} keeps the last state of a train, and rows to validate with choose the best "
-                "one. Set early_stopping=False and leave X_val out, or fit outside of config_context."
+                f"checkpoint={shown(str(folder))} keeps the last state of a train, and validation rows choose the best one. "
+                "Set early_stopping=False and leave X_val out, or fit outside of config_context."
             )
         if not isinstance(self.random_state, Integral):
             raise ValueError(f"checkpoint needs an integer random_state, got {self.random_state!r:.60}.")

@@ -82,7 +82,7 @@ class SharedParameters:
         rows). Given trains, one per train to be learned, are coefficients of the functions of the maps.
     solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
         How the problem of one core is solved: exactly, by preconditioned conjugate gradients, by L-BFGS, or by the
-        cheaper of the first two ("auto"). The model is nearly the same.
+        cheaper of the first two ("auto").
     max_sweeps : int or "auto", default="auto"
         Largest number of sweeps: a sweep updates every core once, from one end of the columns to the other. 0 keeps the
         start. "auto" is 4, fewer from a good start, and 20 with validation rows.
@@ -390,8 +390,8 @@ def _check_no_conflict(settings: Settings, estimator: Any) -> None:
         "early_stopping=False, and leave X_val out.": settings.patience,
         "warm_start=True cannot go on from the trains of the last fit with interaction_cst: what the groups have "
         "learned is no longer told apart. Set warm_start=False.": estimator.warm_start and hasattr(estimator, "model_"),
-        f"checkpoint={shown(str(folder))} cannot be combined with interaction_cst: groups are learned in turn, and only "
-        "single trains are kept. Fit outside of config_context.": folder is not None,
+        f"checkpoint={shown(str(folder))} cannot be combined with interaction_cst: groups are learned in turn, and "
+        "only single trains are kept. Fit outside of config_context.": folder is not None,
     }
     for message, is_there in conflicts.items():
         if is_there:

@@ -69,7 +69,8 @@ class Stream:
 
     def forget(self, part: float) -> None:
         """Take a part of the weight of all rows so far away."""
-        self.seen, self.weights, self.scored = (kept * (1.0 - part) for kept in (self.seen, self.weights, self.scored))
+        left = 1.0 - part
+        self.seen, self.weights, self.scored = left * self.seen, left * self.weights, left * self.scored
 
     def remember(self, rows: Arrays, rng: np.random.Generator, labels: NDArray = _NO_ROWS) -> None:
         """Add the rows of a block to the memory, with the shares of their labels."""
