@@ -91,9 +91,9 @@ def test_a_stream_whose_rule_changes_recovers():
     y[3000:] *= -1
     scores = {}
     for forgetting in (0.0, 0.2):
-        model = power_regressor(**SETTINGS, forgetting=forgetting)
+        model = power_regressor(**SETTINGS)
         for rows in np.split(np.arange(6000), 60):
-            model.partial_fit(X[rows], y[rows])
+            model.partial_fit(X[rows], y[rows], forgetting=forgetting)
         scores[forgetting] = model.score(X[3000:], y[3000:])
     assert scores[0.2] > 0.8
     assert scores[0.0] < 0.5
@@ -121,10 +121,11 @@ def _weak_labels(n_rows, n_classes=2, seed=0):
     return X, np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
 
 
-def _stream_of(blocks, classes, **parameters):
+def _stream_of(blocks, classes, forgetting=0.0, **parameters):
     model = TensorTrainClassifier(random_state=0, **parameters)
     for block in blocks:
-        model.partial_fit(*block[:2], classes=classes, sample_weight=block[2] if len(block) > 2 else None)
+        weights = block[2] if len(block) > 2 else None
+        model.partial_fit(*block[:2], classes=classes, sample_weight=weights, forgetting=forgetting)
     return model
 
 
@@ -296,9 +297,10 @@ def test_mistakes_are_named():
     with pytest.raises(AttributeError, match="has no attribute 'partial_fit'") as caught:
         power_classifier(class_weight="balanced").partial_fit(X, labels, classes=[0, 1])
     assert "class_weight='balanced' needs all rows at once" in str(caught.value.__cause__)
-    for forgetting in (1, -0.1, "x"):
-        with pytest.raises(ValueError, match="forgetting must be"):
-            power_regressor(forgetting=forgetting).partial_fit(X, y)
+    for forgetting in (1, -0.1, "x", None, np.nan):
+        for fitted in (power_regressor(), model):
+            with pytest.raises(ValueError, match="forgetting must be a number of at least 0 and less than 1, got"):
+                fitted.partial_fit(X, labels, forgetting=forgetting)
 
 
 def test_the_memory_stands_for_all_rows():
@@ -320,9 +322,10 @@ def test_the_memory_stands_for_all_rows():
 def test_forgetting_bounds_what_was_seen():
     stream, rng = Stream(0.0, 10.0), np.random.default_rng(0)
     for _ in range(200):
-        stream.remember((np.zeros((10, 1)), np.zeros(10), np.ones(10)), 0.1, rng)
-    assert stream.seen == pytest.approx(90.0, rel=1e-6)
-    assert stream.weights.sum() == pytest.approx(90.0, rel=1e-6)
+        stream.forget(0.1)
+        stream.remember((np.zeros((10, 1)), np.zeros(10), np.ones(10)), rng)
+    assert stream.seen == pytest.approx(100.0, rel=1e-6)
+    assert stream.weights.sum() == pytest.approx(100.0, rel=1e-6)
     assert stream.n_blocks == 200
 
 

@@ -370,7 +370,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             return [None] * n_trains
         if validation is not None:
             raise ValueError(
-                f"checkpoint={shown(str(folder))} keeps the last state of a train, and validation rows choose the best. "
+                f"checkpoint={shown(str(folder))} keeps the last state of a train, not the best on validation rows. "
                 "Set early_stopping=False and leave X_val out, or fit outside of config_context."
             )
         if not isinstance(self.random_state, Integral):
