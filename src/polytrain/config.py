@@ -44,8 +44,8 @@ def config_context(
         does not fit waits on disk. For sources of rows and memory maps. By default half of the machine's memory.
     checkpoint : path-like, optional
         Folder that keeps the state of every train after each sweep. A fit with the same rows, parameters and
-        ``random_state`` (an integer) goes on from what is there and ends with the same model. By default nothing is
-        kept.
+        ``random_state`` (an integer) goes on from what is there and ends with the same model; other fits need other
+        folders. By default nothing is kept.
 
     Examples
     --------

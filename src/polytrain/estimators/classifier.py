@@ -22,7 +22,7 @@ from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.rows import ClassTarget, Rows
 from polytrain.tensor import TensorTrain
-from polytrain.texts import short_list
+from polytrain.texts import short_list, shown
 
 __all__ = ["TensorTrainClassifier"]
 
@@ -50,7 +50,7 @@ def _class_weights(given: Any, classes: NDArray, totals: NDArray) -> NDArray:
     if isinstance(given, str) and given == "balanced":
         return totals.sum() / (len(classes) * totals)
     if not isinstance(given, Mapping):
-        raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {given!r:.60}.")
+        raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {shown(given)}.")
     known = dict.fromkeys(classes.tolist())
     missing = [label for label in given if label not in known]
     if missing:

@@ -54,7 +54,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Which quantile is predicted, for ``loss="quantile"``: 0.9 is exceeded by one target in ten.
     epsilon : float, default=1.35
         For ``loss="huber"``: errors above this many standard deviations count by their size instead of its square.
-    calibration_fraction : float, default=None
+    calibration_fraction : float or None, default=None
         Part of the rows, such as 0.2, that is not learned from but kept for `predict_interval`, which then has a
         guarantee; equal rows stay together. None keeps no rows: intervals come from rows that were left out while the
         settings were chosen.
