@@ -248,8 +248,8 @@ def chosen_columns(categorical_features: Any, names: tuple[str, ...], has_names:
         is_name = isinstance(categorical_features, str) and categorical_features in names
         hint = f" For a single column write [{name}]." if is_name else ""
         raise ValueError(
-            f"categorical_features must not be {shown(categorical_features)}. Give 'from_dtype', None, a list of column names, a list of "
-            f"column numbers, or a list of True and False, one per column.{hint}"
+            f"categorical_features must not be {shown(categorical_features)}. Give 'from_dtype', None, a list of "
+            f"column names, a list of column numbers, or a list of True and False, one per column.{hint}"
         )
     if isinstance(categorical_features, str):
         return None
