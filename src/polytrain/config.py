@@ -20,7 +20,7 @@ __all__ = ["Config", "config_context", "current_config"]
 class Config(NamedTuple):
     """Bytes that the rows of a fit may take in memory, and the folder for the states of its trains."""
 
-    max_bytes: int | None = None
+    max_bytes: int = 0
     checkpoint: Path | None = None
 
 
@@ -49,18 +49,15 @@ def config_context(
 
     Examples
     --------
-    >>> import tempfile
     >>> import polytrain
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = polytrain.TensorTrainClassifier(rank=2, random_state=0)
-    >>> with tempfile.TemporaryDirectory() as folder, polytrain.config_context(max_memory="2 GB", checkpoint=folder):
-    ...     model.fit(X, y).score(X, y) > 0.9
-    True
+    >>> with polytrain.config_context(max_memory="2 GB"):
+    ...     model = polytrain.TensorTrainRegressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
     """
+    if not (checkpoint is None or (isinstance(checkpoint, str | os.PathLike) and os.fspath(checkpoint))):
+        raise ValueError(f"checkpoint must be None or the path of a folder, got {shown(checkpoint)}.")
     outer = _CONFIG.get()
-    inner = Config(_bytes(max_memory) or outer.max_bytes, _folder(checkpoint) or outer.checkpoint)
-    token = _CONFIG.set(inner)
+    folder = outer.checkpoint if checkpoint is None else Path(checkpoint)
+    token = _CONFIG.set(Config(outer.max_bytes if max_memory is None else _n_bytes(max_memory), folder))
     try:
         yield
     finally:
@@ -75,23 +72,12 @@ def current_config() -> Config:
     return config._replace(max_bytes=config.max_bytes or half)
 
 
-def _bytes(value: object) -> int | None:
-    if value is None:
-        return None
+def _n_bytes(value: int | str) -> int:
     if isinstance(value, str):
         parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]?)i?B\s*", value)
         if parts and math.isfinite(size := float(parts[1]) * 1024.0 ** " kMGT".index(parts[2] or " ")):
             return max(1, int(size))
     elif not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0:
         return int(value)
-    raise ValueError(
-        f"max_memory must be None, a positive number of bytes or a text such as '2 GB', got {shown(value)}."
-    )
-
-
-def _folder(value: object) -> Path | None:
-    if value is None:
-        return None
-    if isinstance(value, str | os.PathLike) and os.fspath(value):
-        return Path(value)
-    raise ValueError(f"checkpoint must be None or the path of a folder, got {shown(value)}.")
+    wanted = "None, a positive number of bytes or a text such as '2 GB'"
+    raise ValueError(f"max_memory must be {wanted}, got {shown(value)}.")

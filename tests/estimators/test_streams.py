@@ -5,7 +5,9 @@ import pickle
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+from sklearn import config_context
 from sklearn.metrics import log_loss
+from sklearn.multioutput import MultiOutputRegressor
 
 import polytrain
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
@@ -299,7 +301,7 @@ def test_mistakes_are_named():
     assert "class_weight='balanced' needs all rows at once" in str(caught.value.__cause__)
     for forgetting in (1, -0.1, "x", None, np.nan):
         for fitted in (power_regressor(), model):
-            with pytest.raises(ValueError, match="forgetting must be a number of at least 0 and less than 1, got"):
+            with pytest.raises(ValueError, match="forgetting must be 0 or a number between 0 and 1, got"):
                 fitted.partial_fit(X, labels, forgetting=forgetting)
 
 
@@ -342,3 +344,23 @@ def test_a_source_is_no_block(kind):
     with pytest.raises(ValueError, match="partial_fit takes one block of rows, got X of type Source"):
         model.partial_fit(Source(), None, **classes)
     assert not hasattr(model, "model_")
+
+
+def test_a_call_forgets_before_it_learns():
+    """A change that is known of needs one call that forgets."""
+    X, y = _rows(2000)
+    models = [power_regressor(**SETTINGS) for _ in range(2)]
+    for model, forgetting in zip(models, (0.0, 0.99), strict=True):
+        model.partial_fit(X[:1000], y[:1000]).partial_fit(X[1000:], -y[1000:], forgetting=forgetting)
+    assert [model.stream_.seen for model in models] == pytest.approx([2000.0, 1010.0])
+    kept, forgot = (model.score(X[1000:], -y[1000:]) for model in models)
+    assert forgot > 0.8 > kept
+
+
+def test_forgetting_is_routed():
+    X, y = _rows(400)
+    with config_context(enable_metadata_routing=True):
+        model = MultiOutputRegressor(power_regressor(**SETTINGS).set_partial_fit_request(forgetting=True))
+        for rows in (slice(0, 200), slice(200, 400)):
+            model.partial_fit(X[rows], y[rows, None], forgetting=0.5)
+    assert model.estimators_[0].stream_.seen == pytest.approx(300.0)

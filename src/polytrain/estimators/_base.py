@@ -31,7 +31,7 @@ from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._learning import Goal, fit_trains
 from polytrain.estimators._parameters import (
     SharedParameters,
-    check_forgetting,
+    check_factor,
     check_parameters,
     given_starts,
     held_out_part,
@@ -63,6 +63,7 @@ from polytrain.texts import shown
 # Entries of a record that are losses.
 _LOSSES = ("loss", "objective", "decrease", "validation_loss")
 _LARGEST_SEED = np.iinfo(np.int32).max
+_Prepare = Callable[[Rows], Rows] | None
 
 
 def _reported(record: dict, maps: MapList, size: float, degree: int) -> dict:
@@ -201,7 +202,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         *,
         is_block: bool = False,
         maps: MapList | None = None,
-        prepare: Callable[[Rows], Rows] | None = None,
+        prepare: _Prepare = None,
     ) -> None:
         """Learn from rows in memory, on disk or on a cluster; store the results at the end.
 
@@ -291,13 +292,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         return self
 
     def _learn_block(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        maps: MapList | None,
-        forgetting: float,
-        prepare: Callable[[Rows], Rows] | None = None,
+        self, X: Any, y: Any, sample_weight: Any, maps: MapList | None, forgetting: float, prepare: _Prepare = None
     ) -> None:
         """Learn from one more block of rows, see `polytrain.estimators._streaming`; the first block is a fit."""
         if is_source(X):
@@ -305,7 +300,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
                 f"partial_fit takes one block of rows, got X of type {type(X).__name__}. Pass its blocks, or call fit."
             )
         is_first, number_loss = not hasattr(self, "model_"), self._learning_loss() if is_regressor(self) else None
-        check_forgetting(forgetting)
+        forgetting = check_factor("forgetting", forgetting, 1.0)
         if is_first:
             self._fit(X, y, sample_weight, is_block=True, maps=maps, prepare=prepare)
         check_parameters(self)
@@ -368,10 +363,10 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         folder = current_config().checkpoint
         if folder is None:
             return [None] * n_trains
-        if validation is not None:
+        if validation is not None or self.interaction_cst is not None:
             raise ValueError(
-                f"checkpoint={shown(str(folder))} keeps the last state of a train, not the best on validation rows. "
-                "Set early_stopping=False and leave X_val out, or fit outside of config_context."
+                f"checkpoint={shown(str(folder))} keeps the last states of single trains, which early_stopping, X_val "
+                "and interaction_cst do not end with. Leave these out, or fit outside of config_context."
             )
         if not isinstance(self.random_state, Integral):
             raise ValueError(f"checkpoint needs an integer random_state, got {self.random_state!r:.60}.")

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from polytrain.choice import Settings
 from polytrain.columns.column_list import column_number
-from polytrain.config import current_config
 from polytrain.learning.core_solvers import SOLVERS
 from polytrain.maps import basis_names
 from polytrain.rows import Rows
@@ -44,19 +43,17 @@ class SharedParameters:
     Parameters
     ----------
     basis : str or sequence of str, default="auto"
-        Functions of each feature; a sequence gives one basis per feature. "auto" takes what predicts best of those
-        that suit the values: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may
-        bend sharply) see a value by its place in the range, "smooth-rank", "gauss-rank" and "spline-rank" by its rank
-        among the training values, so that outliers do not matter, "spline-distinct" by its place among the different
-        values.
+        Functions of each feature; a sequence gives one basis per feature. "auto" chooses among those that suit the
+        values: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may bend sharply)
+        see a value by its place in the range, "smooth-rank", "gauss-rank" and "spline-rank" by its rank, so that
+        outliers do not matter, "spline-distinct" by its place among the different values.
 
         "power", "chebyshev" and "legendre" are polynomials up to ``degree`` of the feature, whose range in the training
         rows is mapped onto [-1, 1]; values beyond it count as its ends. "power-unscaled" are powers of the values as
         they are, which should be of size one at most. "category" takes numbers as names of categories.
     rank : int, sequence of int or "auto", default="auto"
-        How rich interactions may be: wherever the columns are cut into first and last ones, the model is a sum of
-        ``rank`` products of a function of the first and one of the last. 1 is a single product of functions of one
-        column each. A sequence gives one rank per cut. Ranks beyond what the functions can fill are cut to that.
+        How rich interactions may be: wherever the columns are cut into first and last ones, the model is a sum of at
+        most ``rank`` products of a function of the first and one of the last. A sequence gives one rank per cut.
     alpha : float or "auto", default="auto"
         Strength of the regularisation, 0 or larger: alpha / 2 times the sum of the squares of all coefficients is added
         to the weighted mean of the loss.
@@ -89,9 +86,8 @@ class SharedParameters:
     tol : float, default=1e-3
         Sweeps stop once the objective changes by at most this part of its value over a sweep.
     early_stopping : bool or float, default=False
-        True holds a tenth of the rows out, a number between 0 and 1 this part of them, at least one; equal rows stay
-        together. Sweeps stop once two in a row have not lowered the loss of these rows, and the train with the lowest
-        is kept.
+        True holds a tenth of the rows out, a number between 0 and 1 that part of them; equal rows stay together. Sweeps
+        stop once two have not lowered the loss of these rows, and the train with the lowest is kept.
     warm_start : bool, default=False
         Start from the trains and maps of the last fit, with its ranks and alpha where they are left open. A classifier
         with ``loss="auto"`` chooses an open alpha anew, and calibrates its probabilities anew.
@@ -215,14 +211,15 @@ def _check_relevance(relevance: Any, n_features: int) -> Any:
     if relevance is None or _is_auto(relevance):
         return relevance
     _require(is_sequence(relevance), "relevance", relevance, "'auto', None or one number per feature")
-    factors = tuple(_per_feature("relevance", relevance, n_features, _check_factor))
+    factors = tuple(_per_feature("relevance", relevance, n_features, check_factor))
     if not any(factors):
         raise ValueError("relevance must have a factor above 0: without any column there is nothing to learn from.")
     return factors
 
 
-def _check_factor(name: str, value: Any) -> float:
-    return 0.0 if _number(value) == 0 else check_between(name, value, 0.0, 1e6, "0 or ")
+def check_factor(name: str, value: Any, most: float = 1e6) -> float:
+    """Return ``value`` as a float of at least 0 and less than ``most``."""
+    return 0.0 if _number(value) == 0 else check_between(name, value, 0.0, most, "0 or ")
 
 
 def _check_ranks(rank: Any, n_features: int) -> Any:
@@ -317,11 +314,6 @@ def held_out_part(early_stopping: Any) -> float:
     return check_between("early_stopping", early_stopping, 0.0, 1.0, "True, False or ")
 
 
-def check_forgetting(forgetting: Any) -> None:
-    """Check the parameter of `partial_fit`."""
-    _require(0 <= _number(forgetting) < 1, "forgetting", forgetting, "a number of at least 0 and less than 1")
-
-
 # --- interaction_cst --------------------------------------------------------------------------------------------------
 
 
@@ -378,7 +370,7 @@ def _is_group(value: Any) -> bool:
 
 def _check_no_conflict(settings: Settings, estimator: Any) -> None:
     """Refuse parameters that are about one train, where a fit learns a sum of trains over groups of columns."""
-    rank, init, folder = estimator.rank, estimator.init, current_config().checkpoint
+    rank, init = estimator.rank, estimator.init
     conflicts = {
         f"rank gives one number per bond, got {shown(rank)}, but with interaction_cst every group of columns has "
         "a train of its own. Give a single integer, the largest rank of all groups, or 'auto'.": is_sequence(rank),
@@ -390,8 +382,6 @@ def _check_no_conflict(settings: Settings, estimator: Any) -> None:
         "early_stopping=False, and leave X_val out.": settings.patience,
         "warm_start=True cannot go on from the trains of the last fit with interaction_cst: what the groups have "
         "learned is no longer told apart. Set warm_start=False.": estimator.warm_start and hasattr(estimator, "model_"),
-        f"checkpoint={shown(str(folder))} cannot be combined with interaction_cst: groups are learned in turn, and "
-        "only single trains are kept. Fit outside of config_context.": folder is not None,
     }
     for message, is_there in conflicts.items():
         if is_there:

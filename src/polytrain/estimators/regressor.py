@@ -184,8 +184,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         maps : MapList, optional
             Maps for the first block, such as ``maps_`` of another model, instead of those that it would settle.
         forgetting : float, default=0.0
-            Part of the weight of all earlier rows that is forgotten before this block is learned: at least 0, less
-            than 1. With 0.1 for every block, about the last ten count.
+            Part of the weight of all earlier rows, 0 or more and less than 1, that is forgotten before this block.
 
         Returns
         -------

@@ -48,7 +48,7 @@ def open_fit(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss:
 
 @contextmanager
 def _open(estimator: Any, X: Any, y: Any, sample_weight: Any, loss: str | None) -> Iterator[Rows]:
-    categories, max_bytes = estimator.categorical_features, current_config().max_bytes or 0
+    categories, max_bytes = estimator.categorical_features, current_config().max_bytes
     if is_dask(X):
         blocks = aligned_blocks(X, y, sample_weight)
         cluster = ClusterRunner()
