@@ -76,11 +76,10 @@ def whole_fits(plan: Settings, X: NDArray, y: NDArray, repeats: int) -> dict[str
     def fit(name: str, rows: NDArray, n_jobs: int) -> None:
         model = TensorTrainClassifier(
             loss=plan.loss,
-            basis="power",
+            basis="power-unscaled",
             degree=N_BASIS - 1,
             rank=RANK,
             alpha=plan.alpha,
-            scale=None,
             bandwidth=None,
             init=plan.init,
             solver=plan.solver,

@@ -5,4 +5,4 @@ from __future__ import annotations
 from typing import Any
 
 #: Powers of scaled features, from the linear start.
-POWERS: dict[str, Any] = {"basis": "power", "degree": 2, "scale": "minmax", "bandwidth": None, "init": "linear"}
+POWERS: dict[str, Any] = {"basis": "power", "degree": 2, "bandwidth": None, "init": "linear"}

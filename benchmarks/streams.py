@@ -75,12 +75,12 @@ def compare(loss: str, X: NDArray, y: NDArray) -> tuple[dict, list[float]]:
 
 def change(forgetting: float, X: NDArray, y: NDArray) -> list[float]:
     """Explained part of the variance of every block, before it is learned from."""
-    model = TensorTrainRegressor(**SETTINGS, forgetting=forgetting)
+    model = TensorTrainRegressor(**SETTINGS)
     found = []
     for rows in np.split(np.arange(len(X)), len(X) // BLOCK):
         if found or hasattr(model, "model_"):
             found.append(float(r2_score(y[rows], model.predict(X[rows]))))
-        model.partial_fit(X[rows], y[rows])
+        model.partial_fit(X[rows], y[rows], forgetting=forgetting)
     return found
 
 

@@ -39,7 +39,7 @@ quadratic = make_pipeline(
 )
 streams = {
     "polytrain": TensorTrainRegressor(random_state=0),
-    "polytrain, forgetting=0.2": TensorTrainRegressor(forgetting=0.2, random_state=0),
+    "polytrain, forgetting=0.2": TensorTrainRegressor(random_state=0),
     "gradient descent, degree 2": quadratic[-1],
 }
 features = quadratic[0].fit(np.zeros((1, 4)))
@@ -50,7 +50,8 @@ for number in range(60):
         rows = features.transform(X) if model is quadratic[-1] else X
         if number:
             errors[name].append(np.sqrt(np.mean((model.predict(rows) - y) ** 2)))
-        model.partial_fit(rows, y)
+        forgetting = {"forgetting": 0.2} if "forgetting" in name else {}
+        model.partial_fit(rows, y, **forgetting)
 
 # %%
 # The noise is 0.2. Gradient descent finds the product and forgets by itself, but has no sine.

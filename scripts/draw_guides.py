@@ -64,25 +64,24 @@ def draw_stopping() -> None:
         X = rng.uniform(-1, 1, (n_rows, 4))
         return X, 3 * X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n_rows)
 
-    settings = {"basis": "power", "rank": 4, "alpha": 1e-3, "init": "random", "max_sweeps": 25, "tol": 0.0}
+    settings = {"basis": "power", "rank": 4, "alpha": 1e-3, "init": "random", "tol": 0.0, "clip": False}
+    settings["random_state"] = 0
     X, y = rows(100, 0)
     X_val, y_val = rows(300, 1)
-    model = TensorTrainRegressor(**settings, n_iter_no_change=25, random_state=0)
-    history = model.fit(X, y, X_val=X_val, y_val=y_val).history_
-    stopped = TensorTrainRegressor(**settings, n_iter_no_change=3, random_state=0)
-    end = stopped.fit(X, y, X_val=X_val, y_val=y_val).n_iter_
-    sweeps = [record["sweep"] for record in history]
-    losses = [record["validation_loss"] for record in history]
-    figure, (ax,) = panels(1, 6.5, 3.3)
-    ax.plot(
-        sweeps, [record["loss"] for record in history], color=COLOURS[0], marker="o", markersize=3, label="training"
+    end = TensorTrainRegressor(**settings, max_sweeps=25).fit(X, y, X_val=X_val, y_val=y_val).n_iter_
+    sweeps = range(1, 26)
+    fits = [TensorTrainRegressor(**settings, max_sweeps=n).fit(X, y) for n in sweeps]
+    learned, losses = (
+        [np.mean(np.square(fit.predict(rows) - wanted)) for fit in fits] for rows, wanted in ((X, y), (X_val, y_val))
     )
+    figure, (ax,) = panels(1, 6.5, 3.3)
+    ax.plot(sweeps, learned, color=COLOURS[0], marker="o", markersize=3, label="training")
     ax.plot(sweeps, losses, color=COLOURS[1], marker="o", markersize=3, label="validation")
     best = int(np.argmin(losses))
     ax.plot(sweeps[best], losses[best], marker="o", markersize=11, fillstyle="none", color="0.2", linestyle="none")
     ax.annotate("kept", (sweeps[best], losses[best]), (0, -18), textcoords="offset points", ha="center")
     ax.axvline(end, color="0.5", linestyle=":", linewidth=1)
-    ax.text(end + 0.2, max(losses) * 0.9, "stopped: no gain in 3 sweeps", fontsize="small", color="0.3")
+    ax.text(end + 0.2, max(losses) * 0.9, "stopped: no gain in 2 sweeps", fontsize="small", color="0.3")
     ax.set_xlabel("sweep")
     ax.set_ylabel("mean squared error")
     ax.set_ylim(0, None)

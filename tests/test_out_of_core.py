@@ -24,10 +24,11 @@ SETTINGS = {
 
 SCRIPT = f"""
 import sys
-from polytrain import TensorTrainClassifier
+from polytrain import TensorTrainClassifier, config_context
 from polytrain.sources import open_rows
 
-model = TensorTrainClassifier(**{SETTINGS}, max_memory="40 MB").fit(open_rows(sys.argv[1]))
+with config_context(max_memory="40 MB"):
+    model = TensorTrainClassifier(**{SETTINGS}).fit(open_rows(sys.argv[1]))
 model.save(sys.argv[2])
 """
 

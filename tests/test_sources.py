@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polytrain import TensorTrainClassifier
+from polytrain import TensorTrainClassifier, config_context
 from polytrain.learning import schedule
 from polytrain.learning.engines import runners
 from polytrain.rows.summary import summarise
@@ -40,14 +40,15 @@ class Blocks:
         {"loss": "squared", "solver": "exact", "rank": 3},
         {"loss": "logistic", "solver": "cg", "rank": 3},
         {"loss": "logistic", "decision": "one-vs-one", "class_weight": "balanced", "rank": 2},
-        {"loss": "squared", "decision": "binary-code", "scale": None, "rank": 2, "max_sweeps": 2},
+        {"loss": "squared", "decision": "binary-code", "basis": "power-unscaled", "rank": 2, "max_sweeps": 2},
     ],
 )
 def test_classifier_on_blocks_equals_the_one_on_arrays(rows, settings, sizes):
     X, y, weights = rows
     expected = power_classifier(random_state=0, **settings).fit(X, y, weights)
     source = Blocks(sizes, X, y, weights)
-    model = power_classifier(random_state=0, max_memory="10 kB", **settings).fit(source)
+    with config_context(max_memory="10 kB"):
+        model = power_classifier(random_state=0, **settings).fit(source)
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
     np.testing.assert_array_equal(model.classes_, expected.classes_)
     assert model.n_features_in_ == 5
@@ -58,7 +59,8 @@ def test_regressor_on_blocks_equals_the_one_on_arrays(rows):
     X, _, weights = rows
     y = 1e5 + 300 * X[:, 0] * X[:, 1] - X[:, 2]
     expected = power_regressor(rank=3, random_state=0).fit(X, y, weights)
-    model = power_regressor(rank=3, random_state=0, max_memory="10 kB").fit(Blocks((1400, 1600), X, y, weights))
+    with config_context(max_memory="10 kB"):
+        model = power_regressor(rank=3, random_state=0).fit(Blocks((1400, 1600), X, y, weights))
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-10)
 
 
@@ -66,7 +68,8 @@ def test_labels_that_are_objects_survive_the_disk(rows, monkeypatch):
     monkeypatch.setattr(runners, "_SMALL", 1000)
     X, y, _ = rows
     labels = y.astype(object)
-    model = power_classifier(rank=2, random_state=0, max_memory=100_000).fit(Blocks((3000,), X, labels))
+    with config_context(max_memory=100_000):
+        model = power_classifier(rank=2, random_state=0).fit(Blocks((3000,), X, labels))
     expected = power_classifier(rank=2, random_state=0).fit(X, labels)
     assert model.classes_.dtype == expected.classes_.dtype
     np.testing.assert_array_equal(model.predict(X), expected.predict(X))
@@ -76,7 +79,8 @@ def test_float32_blocks_compute_in_float32(rows):
     X, y, _ = rows
     small = X.astype(np.float32)
     expected = power_classifier(rank=2, random_state=0).fit(small, y)
-    model = power_classifier(rank=2, random_state=0, max_memory="10 kB").fit(Blocks((2000, 1000), small, y))
+    with config_context(max_memory="10 kB"):
+        model = power_classifier(rank=2, random_state=0).fit(Blocks((2000, 1000), small, y))
     np.testing.assert_allclose(model.decision_function(small), expected.decision_function(small), atol=1e-3)
 
 
@@ -93,7 +97,8 @@ def test_little_memory_gives_the_same_model_through_files_on_disk(rows, tmp_path
 
     monkeypatch.setattr(runners.Arena, "write", write)
     monkeypatch.setattr(runners, "_SMALL", 1000)
-    model = power_classifier(rank=4, random_state=0, max_memory=200_000).fit(Blocks((3000,), X, y))
+    with config_context(max_memory=200_000):
+        model = power_classifier(rank=4, random_state=0).fit(Blocks((3000,), X, y))
     assert len(written) > 100
     assert list(tmp_path.iterdir()) == []
     expected = power_classifier(rank=4, random_state=0).fit(X, y)
@@ -110,10 +115,11 @@ def test_rows_of_a_source_that_fit_in_memory_are_learned_from_as_arrays(rows, n_
     settings = {"rank": 3, "random_state": 0, "n_jobs": n_jobs}
     expected = power_classifier(**settings).fit(X, y, weights)
     source = Blocks((700, 0, 1100, 1200), X, y, weights)
-    model = power_classifier(max_memory="10 MB", **settings).fit(source)
+    with config_context(max_memory="10 MB"):
+        model = power_classifier(**settings).fit(source)
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
-    with pytest.raises(AssertionError, match="partition by partition"):
-        power_classifier(max_memory="500 kB", **settings).fit(source)
+    with pytest.raises(AssertionError, match="partition by partition"), config_context(max_memory="500 kB"):
+        power_classifier(**settings).fit(source)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -122,7 +128,8 @@ def test_rows_that_fit_in_memory_are_learned_from_as_an_array(rows, loss):
     X, y, weights = rows
     settings = {"rank": 3, "random_state": 0, "loss": loss, "init": "linear"}
     expected = power_classifier(**settings).fit(X, y, weights)
-    model = power_classifier(max_memory="10 MB", **settings).fit(Blocks((700, 0, 1100, 1200), X, y, weights))
+    with config_context(max_memory="10 MB"):
+        model = power_classifier(**settings).fit(Blocks((700, 0, 1100, 1200), X, y, weights))
     assert len(model.trains_) > 1
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
 
@@ -133,7 +140,8 @@ def test_no_more_processes_learn_than_there_is_memory_for(rows, monkeypatch):
     X, y, _ = rows
     # 3000 rows take 432 kB, and 612 kB more for every train of rank 3 that is learned at the same time.
     for max_memory in (1_100_000, 1_700_000, 2_300_000, 9_000_000):
-        power_classifier(rank=3, n_jobs=3, max_memory=max_memory).fit(Blocks((3000,), X, y))
+        with config_context(max_memory=max_memory):
+            power_classifier(rank=3, n_jobs=3).fit(Blocks((3000,), X, y))
     assert used == [1, 2, 3, 3]
 
 
@@ -143,7 +151,8 @@ def test_memory_map_larger_than_the_budget(rows, tmp_path):
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     expected = power_classifier(rank=3, random_state=0).fit(X, y)
     for max_memory in (None, 50_000):
-        model = power_classifier(rank=3, random_state=0, max_memory=max_memory).fit(mapped, y)
+        with config_context(max_memory=max_memory):
+            model = power_classifier(rank=3, random_state=0).fit(mapped, y)
         np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
 
 
@@ -216,13 +225,10 @@ def test_bad_sources_are_refused(rows, source, message):
         power_classifier().fit(source(X[:3000], y))
 
 
-def test_y_beside_a_source_and_bad_budgets_are_refused(rows):
+def test_y_beside_a_source_is_refused(rows):
     X, y, _ = rows
     with pytest.raises(ValueError, match="leave y and sample_weight out"):
         power_classifier().fit(Blocks((10,), X, y), y)
-    for value in (0, -5, "much", "3 parsec", True, 2.5, "9" * 400 + " GB", "9" * 307 + " TB"):
-        with pytest.raises(ValueError, match=r"max_memory must be .{,150}$"):
-            power_classifier(max_memory=value).fit(X, y)
 
 
 class Changing:
@@ -264,8 +270,8 @@ def test_a_source_that_changes_between_passes_is_refused(rows, name):
     change, message = CHANGES[name]
     X, y, weights = rows
     y = y.astype("U9")
-    with pytest.raises(ValueError, match=message) as caught:
-        power_classifier(max_memory=1).fit(Changing([(X, y, weights)], change(X, y, weights)))
+    with pytest.raises(ValueError, match=message) as caught, config_context(max_memory=1):
+        power_classifier().fit(Changing([(X, y, weights)], change(X, y, weights)))
     assert "same rows in the same order" in str(caught.value)
 
 
@@ -322,5 +328,6 @@ def test_wide_rows_and_second_moments_may_wait_on_disk(rows):
     X, y, _ = rows
     settings = {"degree": 3, "rank": 24, "solver": "cg", "max_sweeps": 1, "random_state": 0, "loss": "squared"}
     expected = power_classifier(**settings).fit(X, y == "low")
-    model = power_classifier(max_memory=50_000, **settings).fit(Blocks((1500, 1500), X, y == "low"))
+    with config_context(max_memory=50_000):
+        model = power_classifier(**settings).fit(Blocks((1500, 1500), X, y == "low"))
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)

@@ -2,7 +2,8 @@
 
 Start with `TensorTrainClassifier` or `TensorTrainRegressor`. Fitted models have a method ``save``; `load` reads the
 file, and ``polytrain.export`` turns models into ONNX and C. `average` makes one model of several, and `report` a page
-about one. `TensorTrain` and `Polynomial` are the objects behind the models.
+about one. `config_context` limits memory and keeps interrupted fits. `TensorTrain` and `Polynomial` are the objects
+behind the models.
 """
 
 from importlib import import_module
@@ -12,6 +13,7 @@ from polytrain.version import __version__
 
 if TYPE_CHECKING:
     from polytrain import export
+    from polytrain.config import config_context
     from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
     from polytrain.estimators.averaging import average
     from polytrain.estimators.saving import load
@@ -27,6 +29,7 @@ __all__ = [
     "TensorTrainRegressor",
     "__version__",
     "average",
+    "config_context",
     "export",
     "load",
     "report",
@@ -40,6 +43,7 @@ _HOMES = {
     "TensorTrainClassifier": "polytrain.estimators",
     "TensorTrainRegressor": "polytrain.estimators",
     "average": "polytrain.estimators.averaging",
+    "config_context": "polytrain.config",
     "load": "polytrain.estimators.saving",
     "report": "polytrain.reporting",
 }

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from polytrain.arrays import FloatArray
 
-__all__ = ["BASES", "Basis", "get_basis"]
+__all__ = ["BASES", "UNSCALED", "Basis", "get_basis"]
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,15 @@ _FAMILIES = (
     # Orthogonal for uniform x on [-1, 1]: P_k = (2 - 1/k) x P_{k-1} - (1 - 1/k) P_{k-2}.
     Basis("legendre", lambda degree: (2 - 1 / degree, 1 - 1 / degree), legendre.legmul, legendre.leg2poly),
 )
-_BASES = {family.name: family for family in _FAMILIES}
 #: Names of the families.
-BASES = tuple(_BASES)
+BASES = tuple(family.name for family in _FAMILIES)
+#: Name of powers of features that are not scaled.
+UNSCALED = "power-unscaled"
+_BASES = {**dict(zip(BASES, _FAMILIES, strict=True)), UNSCALED: _FAMILIES[0]}
 
 
 def get_basis(name: str | Basis) -> Basis:
-    """Return the family of that name; a `Basis` is passed through.
+    """Return the family of that name; a `Basis` is passed through, and "power-unscaled" is the family "power".
 
     Examples
     --------

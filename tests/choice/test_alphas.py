@@ -143,5 +143,5 @@ def test_a_kernel_without_a_chance_is_left_early(n_factors):
 def test_ranks_are_places_where_no_value_is_more_frequent(counts, repeats):
     values = np.arange(float(len(counts)))
     column = ColumnSummary(values[0], values[-1], values, counts)
-    assert MapMaker(["auto"], [2], "minmax", lambda with_values: [column]).has_repeats is repeats
-    assert not MapMaker(["spline"], [2], "minmax", lambda with_values: [column]).has_repeats
+    assert MapMaker(["auto"], [2], lambda with_values: [column]).has_repeats is repeats
+    assert not MapMaker(["spline"], [2], lambda with_values: [column]).has_repeats

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeCV
 
 import polytrain
-from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain import TensorTrainClassifier, TensorTrainRegressor, config_context
 from polytrain.choice import Tried
 from polytrain.sources import open_rows
 from polytrain.tensor import TensorTrain
@@ -118,7 +118,8 @@ def test_blocks_give_the_choice_of_arrays(n_rows, task, tmp_path):
                 yield X[rows], y[rows], weights[rows]
 
     expected = model_of(task).fit(X, y, weights)
-    assert_same(model_of(task, max_memory="10 kB").fit(Blocks()), expected, X)
+    with config_context(max_memory="10 kB"):
+        assert_same(model_of(task).fit(Blocks()), expected, X)
     for name, array in (("X", X), ("y", y), ("w", weights)):
         np.save(tmp_path / f"{name}0.npy", array[:120])
         np.save(tmp_path / f"{name}1.npy", array[120:])

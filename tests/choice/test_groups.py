@@ -22,7 +22,7 @@ def some_rows(n_rows, seed=0):
 def test_left_out_errors_are_those_of_refits_with_the_constrained_kernel(groups):
     X, y = some_rows(30)
     columns = [ColumnSummary(0.0, 1.0, np.sort(column), np.ones(30)) for column in X.T]
-    maker = MapMaker(["auto"] * 4, [2] * 4, "minmax", lambda with_values: columns)
+    maker = MapMaker(["auto"] * 4, [2] * 4, lambda with_values: columns)
     weights = np.random.default_rng(1).uniform(0.5, 1.5, size=30)
     weights /= weights.sum()
     rows = ChoiceRows(X, y[:, None], weights)
@@ -39,7 +39,7 @@ def test_kinds_are_compared_with_the_constrained_kernel():
     rows = ChoiceRows(X, y[:, None], np.full(60, 1 / 60))
     errors = []
     for groups in ([{1, 2}, {0}, {3}], [{0, 1}, {2, 3}]):
-        maker = MapMaker(["auto"] * 4, [2] * 4, "minmax", lambda with_values: columns)
+        maker = MapMaker(["auto"] * 4, [2] * 4, lambda with_values: columns)
         ((trial,),) = MapSearch(maker, [1e-4], rows, make_parts(groups, 4)).compare(["smooth"], 1.0)
         errors.append(trial.error)
     assert errors[0] < 0.5 * errors[1]  # the truth has the interaction of the second and the third column

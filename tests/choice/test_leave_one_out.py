@@ -63,9 +63,7 @@ def table(n_rows=60, seed=0):
     targets = np.stack([X[:, 0] * X[:, 1], np.sin(3 * X[:, 2])], axis=1) + 0.1 * rng.normal(size=(n_rows, 2))
     weights = rng.uniform(0.5, 2, n_rows)
     columns = [ColumnSummary(x.min(), x.max(), np.sort(x), np.ones(n_rows)) for x in X.T]
-    return MapMaker(["auto"] * 3, [2] * 3, "minmax", lambda with_values: columns), ChoiceRows(
-        X, targets, weights / weights.sum()
-    )
+    return MapMaker(["auto"] * 3, [2] * 3, lambda with_values: columns), ChoiceRows(X, targets, weights / weights.sum())
 
 
 @pytest.mark.parametrize("kind", ["smooth", "gauss", "spline-rank"])

@@ -53,7 +53,7 @@ def random_models(seed):
         model = power_regressor(
             degree=[int(degree) for degree in np.random.default_rng(seed).integers(1, 4, d)],
             rank=int(rng.integers(1, 5)),
-            scale=None,
+            basis="power-unscaled",
             init="random",
             max_sweeps=1,
             random_state=int(rng.integers(1000)),
@@ -196,7 +196,9 @@ def test_terms_of_merged_powers_are_the_mean_of_the_terms():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (200, 3))
     models = [
-        power_regressor(scale=None, rank=3, alpha=1e-9, random_state=0).fit(X, factor * X[:, 0] * X[:, 1] + X[:, 2])
+        power_regressor(basis="power-unscaled", rank=3, alpha=1e-9, random_state=0).fit(
+            X, factor * X[:, 0] * X[:, 1] + X[:, 2]
+        )
         for factor in (1.0, 5.0)
     ]
     terms = top_terms(average(models), 2)
@@ -226,7 +228,7 @@ def test_other_maps_are_refused_with_a_remedy():
 
 def test_models_of_other_kinds_are_refused(mixed):
     X, y = load_iris(return_X_y=True)
-    settings = {"rank": 2, "max_sweeps": 0, "scale": None, "random_state": 0}
+    settings = {"rank": 2, "max_sweeps": 0, "basis": "power-unscaled", "random_state": 0}
     first = power_classifier(**settings).fit(X / 10, y)
     others = {
         "kind": power_regressor(**settings).fit(X / 10, y),

@@ -171,16 +171,16 @@ def test_bad_class_weights():
 def test_huge_features_without_scaling_are_refused_with_the_remedy(make, init):
     X, y = _data()
     X[:, 1] *= 1e200
-    with pytest.raises(ValueError, match=r"overflow.*scale='minmax'"):
-        make(scale=None, init=init, **QUICK).fit(X, y)
+    with pytest.raises(ValueError, match=r"overflow.*basis='power'"):
+        make(basis="power-unscaled", init=init, **QUICK).fit(X, y)
 
 
 @PLAIN_MODELS
 def test_huge_features_without_scaling_are_refused_while_something_is_chosen(kind):
     X, y = _data()
     X[:, 1] *= 1e200
-    with pytest.raises(ValueError, match=r"overflow.*scale='minmax'"):
-        kind(basis="power", scale=None).fit(X, y)
+    with pytest.raises(ValueError, match=r"overflow.*basis='power'"):
+        kind(basis="power-unscaled").fit(X, y)
 
 
 # ---------------------------------------------------------------------------------------------------- works

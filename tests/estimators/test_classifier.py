@@ -391,8 +391,8 @@ def test_warm_start_refuses_other_trains(iris):
         clone_of_fit(model).fit(X[50:], y[50:])
     with pytest.raises(
         ValueError,
-        match=r"the last fit has 3 functions of the basis 'power' and the range \(4.3, 7.9\) for feature 0, and "
-        r"this one asks for basis='power', degree=1 and scale='minmax'",
+        match=r"the last fit has 3 functions of the basis 'power' for feature 0, and this one asks for basis='power' "
+        r"and degree=1\. Keep these parameters",
     ):
         clone_of_fit(model).set_params(degree=1).fit(X, y)
     with pytest.raises(ValueError, match=r"the last fit has 4 features and this one 3\. Keep them, or set warm_start"):
@@ -407,9 +407,9 @@ def test_warm_start_keeps_the_maps_that_its_cores_were_learned_in(iris):
     model.set_params(max_sweeps=0).fit(X[inner], y[inner])
     assert model.maps_ == maps
     np.testing.assert_allclose(model.decision_function(X), before, atol=1e-9)
-    with pytest.raises(ValueError, match=r"the range \(4.3, 7.9\).*scale=None\. Keep these parameters"):
-        model.set_params(scale=None).fit(X, y)
-    fresh = clone(model).set_params(scale="minmax").fit(X[inner], y[inner])  # a clone has nothing to start from
+    with pytest.raises(ValueError, match=r"the basis 'power'.*basis='power-unscaled' and degree=2\. Keep"):
+        model.set_params(basis="power-unscaled").fit(X, y)
+    fresh = clone(model).set_params(basis="power").fit(X[inner], y[inner])  # a clone has nothing to start from
     assert fresh.maps_ != maps
 
 

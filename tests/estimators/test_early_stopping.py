@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polytrain
-from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain import TensorTrainClassifier, TensorTrainRegressor, config_context
 from polytrain.learning.losses import get_loss
 from polytrain.sources import open_rows
 from power_models import power_classifier, power_regressor
@@ -22,7 +22,7 @@ def _rows(n_rows=300, seed=0):
 def test_sweeps_stop_where_the_validation_loss_is_least():
     X, y = _rows(100)
     X_val, y_val = _rows(seed=1)
-    model = power_regressor(**LOOSE, n_iter_no_change=3).fit(X, y, X_val=X_val, y_val=y_val)
+    model = power_regressor(**LOOSE).fit(X, y, X_val=X_val, y_val=y_val)
     assert model.stop_reason_ == "validation"
     losses = [record["validation_loss"] for record in model.history_]
     assert len(losses) < 30
@@ -36,7 +36,7 @@ def test_sweeps_stop_where_the_validation_loss_is_least():
 def test_rows_are_held_out(loss):
     X, y = _rows()
     labels = np.digitize(y, [-0.5, 0.5])
-    model = power_classifier(**{**LOOSE, "loss": loss}, early_stopping=True, validation_fraction=0.3).fit(X, labels)
+    model = power_classifier(**{**LOOSE, "loss": loss}, early_stopping=0.3).fit(X, labels)
     assert {record["n_rows"] for record in model.history_} < set(range(150, 260))
     assert all("validation_loss" in record for record in model.history_)
     assert model.stop_reason_ in ("validation", "max_sweeps", "tolerance")
@@ -52,7 +52,7 @@ def test_held_out_rows_are_the_same_when_repeated():
 @pytest.mark.parametrize("loss", ["squared", "huber", "quantile", "absolute"])
 def test_all_losses_can_stop(loss):
     X, y = _rows()
-    model = power_regressor(**LOOSE, loss=loss, early_stopping=True, validation_fraction=0.3).fit(X, y)
+    model = power_regressor(**LOOSE, loss=loss, early_stopping=0.3).fit(X, y)
     assert all(record["validation_loss"] >= 0 for record in model.history_)
 
 
@@ -73,7 +73,8 @@ def test_rows_elsewhere_stop_at_the_same_sweep(tmp_path):
         np.save(tmp_path / f"y{part}.npy", y[rows])
     settings = {**LOOSE, "max_sweeps": 8, "early_stopping": True}
     here = power_regressor(**settings).fit(X, y)
-    there = power_regressor(**settings, max_memory="1 MB").fit(open_rows(tmp_path))
+    with config_context(max_memory="1 MB"):
+        there = power_regressor(**settings).fit(open_rows(tmp_path))
     for key in ("validation_loss", "objective"):
         np.testing.assert_allclose([r[key] for r in here.history_], [r[key] for r in there.history_], rtol=1e-6)
     np.testing.assert_allclose(here.predict(X), there.predict(X), atol=1e-6)
@@ -90,19 +91,17 @@ def test_histories_with_both_curves_are_stored(tmp_path):
 @pytest.mark.parametrize("n_rows", [2, 3, 20])
 def test_few_rows_leave_some_on_both_sides(n_rows, fraction):
     X, y = _rows(n_rows)
-    model = power_regressor(early_stopping=True, validation_fraction=fraction, random_state=0).fit(X, y)
+    model = power_regressor(early_stopping=fraction, random_state=0).fit(X, y)
     assert 0 < model.history_[0]["n_rows"] < n_rows
     assert np.isfinite(model.predict(X)).all()
 
 
 def test_mistakes_are_named():
     X, y = _rows(50)
-    for fraction in (0, 1, -0.5, "x", True):
-        with pytest.raises(ValueError, match="validation_fraction must be a number between 0 and 1"):
-            power_regressor(early_stopping=True, validation_fraction=fraction).fit(X, y)
-    with pytest.raises(ValueError, match="n_iter_no_change must be a positive integer, got 0"):
-        power_regressor(early_stopping=True, n_iter_no_change=0).fit(X, y)
-    with pytest.raises(ValueError, match=r"early_stopping=True needs rows .* which must differ, got n_samples=2"):
+    for fraction in (0, 1, 1.0, -0.5, "x", None):
+        with pytest.raises(ValueError, match="early_stopping must be True, False or a number between 0 and 1, got"):
+            power_regressor(early_stopping=fraction).fit(X, y)
+    with pytest.raises(ValueError, match=r"early_stopping needs rows .* which must differ, got n_samples=2"):
         power_regressor(early_stopping=True).fit(X[[0, 0]], y[[0, 0]])
     with pytest.raises(ValueError, match="X_val needs its targets, y_val"):
         power_regressor().fit(X, y, X_val=X)
@@ -110,8 +109,14 @@ def test_mistakes_are_named():
         power_regressor().fit(X, y, X_val=X[:, :3], y_val=y)
     with pytest.raises(ValueError, match=r"y_val has labels that are not known: \[7\]"):
         power_classifier().fit(X, (y > 0).astype(int), X_val=X, y_val=np.full(50, 7))
-    with pytest.raises(ValueError, match="checkpoint and early_stopping=True exclude each other"):
-        power_regressor(early_stopping=True, checkpoint="there", random_state=0).fit(X, y)
+    for settings, validation in (({"early_stopping": True}, {}), ({}, {"X_val": X, "y_val": y})):
+        with (
+            config_context(checkpoint="there"),
+            pytest.raises(
+                ValueError, match=r"checkpoint='there' keeps the last states .*, which early_stopping, X_val"
+            ),
+        ):
+            power_regressor(**settings, random_state=0).fit(X, y, **validation)
 
 
 class Recorder:

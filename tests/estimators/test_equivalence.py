@@ -124,7 +124,7 @@ def test_one_vs_one_learns_each_pair_on_its_own_rows():
     X, y, _ = _data(4, 3)
     labels = np.digitize(y, np.quantile(y, [0.3, 0.7]))
     model = power_classifier(
-        loss="squared", decision="one-vs-one", alpha=ALPHA, max_sweeps=0, scale=None, random_state=0
+        loss="squared", decision="one-vs-one", alpha=ALPHA, max_sweeps=0, basis="power-unscaled", random_state=0
     ).fit(_scaled(X), labels)
     for train, (i, j) in zip(model.trains_, [(0, 1), (0, 2), (1, 2)], strict=True):
         rows = (labels == i) | (labels == j)

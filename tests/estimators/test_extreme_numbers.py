@@ -4,11 +4,11 @@ sources of rows behave alike."""
 import numpy as np
 import pytest
 
-from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain import TensorTrainClassifier, TensorTrainRegressor, config_context
 from power_models import power_classifier, power_regressor
 
 LARGEST = np.finfo(np.float64).max
-QUICK = {"rank": 2, "max_sweeps": 2, "random_state": 0, "max_memory": "10 kB"}
+QUICK = {"rank": 2, "max_sweeps": 2, "random_state": 0}
 REGRESSORS = pytest.mark.parametrize(
     "model",
     [
@@ -23,6 +23,12 @@ CLASSIFIERS = pytest.mark.parametrize(
         pytest.param(TensorTrainClassifier(random_state=0), id="default", marks=pytest.mark.slow),
     ],
 )
+
+
+@pytest.fixture(autouse=True)
+def _little_memory():
+    with config_context(max_memory="10 kB"):
+        yield
 
 
 class Blocks:

@@ -13,6 +13,7 @@ import polytrain
 from polytrain import (
     TensorTrainClassifier,
     TensorTrainRegressor,
+    config_context,
 )
 from polytrain.estimators._parameters import allowed_groups
 from polytrain.explain import sobol_indices
@@ -221,7 +222,8 @@ def test_rows_on_disk(tmp_path, max_memory):
     settings = {"basis": "smooth", "bandwidth": 1.0, "rank": 2, "alpha": 1e-4, "random_state": 0}
     model = TensorTrainRegressor(interaction_cst=[{2, 3}, {3, 4}, {0}], **settings)
     here = clone(model).fit(X, y)
-    there = clone(model).set_params(max_memory=max_memory).fit(open_rows(tmp_path))
+    with config_context(max_memory=max_memory):
+        there = clone(model).fit(open_rows(tmp_path))
     np.testing.assert_allclose(there.predict(X), here.predict(X), atol=1e-7)
     assert_only(there, X, [(2, 3), (3, 4)])
 
@@ -298,13 +300,19 @@ def test_too_many_groups_are_refused():
         ({"rank": [2, 2, 2, 2]}, "rank gives one number per bond.*Give a single integer"),
         ({"early_stopping": True}, "interaction_cst knows no validation rows.*Set early_stopping=False"),
         ({"init": "random"}, "init must be 'auto' or 'linear' with interaction_cst, got 'random'"),
-        ({"checkpoint": "folder"}, "checkpoint='folder' cannot be combined with interaction_cst.*Set checkpoint=None"),
     ],
 )
 def test_what_speaks_of_one_train_is_refused(settings, message):
     X, y = some_rows(20)
     with pytest.raises(ValueError, match=message):
         TensorTrainRegressor(interaction_cst=[[0, 1]], random_state=0, **settings).fit(X, y)
+
+
+def test_checkpoints_are_refused():
+    X, y = some_rows(20)
+    wanted = "checkpoint='folder' keeps the last states .* and interaction_cst do not end with"
+    with config_context(checkpoint="folder"), pytest.raises(ValueError, match=wanted):
+        TensorTrainRegressor(interaction_cst=[[0, 1]], random_state=0).fit(X, y)
 
 
 def test_classes_are_not_learned_jointly():

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 import polytrain
-from polytrain import TensorTrainClassifier
+from polytrain import TensorTrainClassifier, config_context
 from polytrain.choice import many_rows
 from polytrain.choice.calibration import fit_softmax
 from polytrain.decisions import OneVsRest, Softmax, TwoClasses
@@ -31,8 +31,8 @@ def test_probabilities_are_a_softmax_of_the_scores():
 
 def test_the_log_loss_is_no_worse_than_that_of_the_linear_model():
     X, y = load_iris(return_X_y=True)
-    model = power_classifier(**{**QUICK, "rank": 2, "max_sweeps": 20, "degree": 1, "scale": None, "tol": 0.0,
-                                "alpha": 1e-6, "basis": "power"}).fit(X / 10, y)  # fmt: skip
+    model = power_classifier(**{**QUICK, "rank": 2, "max_sweeps": 20, "degree": 1, "tol": 0.0,
+                                "alpha": 1e-6, "basis": "power-unscaled"}).fit(X / 10, y)  # fmt: skip
     linear = LogisticRegression(C=100, max_iter=10_000).fit(X / 10, y)
     # Products of features, and less regularisation: no worse than the linear model.
     assert log_loss(y, model.predict_proba(X / 10)) <= log_loss(y, linear.predict_proba(X / 10))
@@ -59,7 +59,8 @@ def test_files_and_checkpoints(tmp_path):
     np.testing.assert_array_equal(same.predict_proba(X), model.predict_proba(X))
     assert isinstance(same.decision_, Softmax)
     for _ in range(2):  # the second fit finds all that the first has done
-        kept = power_classifier(**QUICK, checkpoint=tmp_path / "kept").fit(X, y)
+        with config_context(checkpoint=tmp_path / "kept"):
+            kept = power_classifier(**QUICK).fit(X, y)
         np.testing.assert_array_equal(kept.predict_proba(X), model.predict_proba(X))
 
 

@@ -101,7 +101,7 @@ def test_prediction_far_outside_is_that_at_the_clipped_point(diabetes):
 def test_without_scaling_the_train_is_the_polynomial_in_the_raw_features():
     X = np.random.default_rng(0).uniform(-1, 1, (50, 3))
     y = X[:, 0] * X[:, 1] + X[:, 2]
-    model = power_regressor(scale=None, **QUICK).fit(X, y)
+    model = power_regressor(basis="power-unscaled", **QUICK).fit(X, y)
     assert all(feature_map.range is None for feature_map in model.maps_)
     outside = 2 * X
     np.testing.assert_allclose(model.predict(outside), model.trains_[0].evaluate(outside) + model.intercept_)
@@ -228,7 +228,7 @@ def test_predictions_stay_near_the_training_targets(loss):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (60, 3))
     y = np.exp(X[:, 0] * X[:, 1])
-    settings = {"loss": loss, "scale": None, "clip": True, **QUICK}
+    settings = {"loss": loss, "basis": "power-unscaled", "clip": True, **QUICK}
     model, free = (power_regressor(**{**settings, "clip": clip}).fit(X, y) for clip in (True, False))
     low, high = y.min() - np.ptp(y) / 10, y.max() + np.ptp(y) / 10
     np.testing.assert_array_equal(model.model_.limits, [[low], [high]])

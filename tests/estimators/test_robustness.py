@@ -102,10 +102,12 @@ def _never_rises(model):
 def test_large_raw_features_do_not_raise_the_objective(diabetes, solver):
     X, y = diabetes
     labels = y > np.median(y)
-    model = power_classifier(scale=None, loss="squared", rank=6, solver=solver, max_sweeps=6, tol=0)
+    model = power_classifier(basis="power-unscaled", loss="squared", rank=6, solver=solver, max_sweeps=6, tol=0)
     assert _never_rises(model.set_params(random_state=0).fit(X * 1000, labels))
     X, y = load_breast_cancer(return_X_y=True)
-    assert _never_rises(power_classifier(scale=None, rank=4, solver=solver, random_state=0, tol=0).fit(X, y))
+    assert _never_rises(
+        power_classifier(basis="power-unscaled", rank=4, solver=solver, random_state=0, tol=0).fit(X, y)
+    )
 
 
 def test_without_regularisation_float32_and_repeated_columns_do_not_raise_the_objective(diabetes):
@@ -167,8 +169,8 @@ def test_huge_class_weights(iris, make):
 @pytest.mark.parametrize("solver", ["exact", "cg", "lbfgs"])
 def test_overflow_of_raw_features_proposes_scaling(diabetes, solver):
     X, y = diabetes
-    model = power_classifier(scale=None, solver=solver, random_state=0)
-    with pytest.raises(ValueError, match="scale='minmax'"):
+    model = power_classifier(basis="power-unscaled", solver=solver, random_state=0)
+    with pytest.raises(ValueError, match="basis='power'"):
         model.fit(X * 1e40, y > np.median(y))
 
 

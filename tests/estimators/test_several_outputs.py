@@ -6,6 +6,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import polytrain
+from polytrain import config_context
 from polytrain.explain import partial_dependence, sobol_indices, top_terms
 from polytrain.export import to_onnx
 from power_models import power_regressor
@@ -53,9 +54,8 @@ def test_processes_blocks_and_files_change_nothing(rows, model, tmp_path):
             yield X[:100], y[:100], weights[:100]
             yield X[100:], y[100:], weights[100:]
 
-    np.testing.assert_allclose(
-        power_regressor(**SETTINGS, max_memory="10 kB").fit(Blocks()).predict(X), expected, rtol=1e-9
-    )
+    with config_context(max_memory="10 kB"):
+        np.testing.assert_allclose(power_regressor(**SETTINGS).fit(Blocks()).predict(X), expected, rtol=1e-9)
     model.save(tmp_path / "model")
     loaded = polytrain.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(X), expected)

@@ -5,7 +5,9 @@ import pickle
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+from sklearn import config_context
 from sklearn.metrics import log_loss
+from sklearn.multioutput import MultiOutputRegressor
 
 import polytrain
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
@@ -91,9 +93,9 @@ def test_a_stream_whose_rule_changes_recovers():
     y[3000:] *= -1
     scores = {}
     for forgetting in (0.0, 0.2):
-        model = power_regressor(**SETTINGS, forgetting=forgetting)
+        model = power_regressor(**SETTINGS)
         for rows in np.split(np.arange(6000), 60):
-            model.partial_fit(X[rows], y[rows])
+            model.partial_fit(X[rows], y[rows], forgetting=forgetting)
         scores[forgetting] = model.score(X[3000:], y[3000:])
     assert scores[0.2] > 0.8
     assert scores[0.0] < 0.5
@@ -121,10 +123,11 @@ def _weak_labels(n_rows, n_classes=2, seed=0):
     return X, np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
 
 
-def _stream_of(blocks, classes, **parameters):
+def _stream_of(blocks, classes, forgetting=0.0, **parameters):
     model = TensorTrainClassifier(random_state=0, **parameters)
     for block in blocks:
-        model.partial_fit(*block[:2], classes=classes, sample_weight=block[2] if len(block) > 2 else None)
+        weights = block[2] if len(block) > 2 else None
+        model.partial_fit(*block[:2], classes=classes, sample_weight=weights, forgetting=forgetting)
     return model
 
 
@@ -296,9 +299,10 @@ def test_mistakes_are_named():
     with pytest.raises(AttributeError, match="has no attribute 'partial_fit'") as caught:
         power_classifier(class_weight="balanced").partial_fit(X, labels, classes=[0, 1])
     assert "class_weight='balanced' needs all rows at once" in str(caught.value.__cause__)
-    for forgetting in (1, -0.1, "x"):
-        with pytest.raises(ValueError, match="forgetting must be"):
-            power_regressor(forgetting=forgetting).partial_fit(X, y)
+    for forgetting in (1, -0.1, "x", None, np.nan):
+        for fitted in (power_regressor(), model):
+            with pytest.raises(ValueError, match="forgetting must be 0 or a number between 0 and 1, got"):
+                fitted.partial_fit(X, labels, forgetting=forgetting)
 
 
 def test_the_memory_stands_for_all_rows():
@@ -320,9 +324,10 @@ def test_the_memory_stands_for_all_rows():
 def test_forgetting_bounds_what_was_seen():
     stream, rng = Stream(0.0, 10.0), np.random.default_rng(0)
     for _ in range(200):
-        stream.remember((np.zeros((10, 1)), np.zeros(10), np.ones(10)), 0.1, rng)
-    assert stream.seen == pytest.approx(90.0, rel=1e-6)
-    assert stream.weights.sum() == pytest.approx(90.0, rel=1e-6)
+        stream.forget(0.1)
+        stream.remember((np.zeros((10, 1)), np.zeros(10), np.ones(10)), rng)
+    assert stream.seen == pytest.approx(100.0, rel=1e-6)
+    assert stream.weights.sum() == pytest.approx(100.0, rel=1e-6)
     assert stream.n_blocks == 200
 
 
@@ -339,3 +344,23 @@ def test_a_source_is_no_block(kind):
     with pytest.raises(ValueError, match="partial_fit takes one block of rows, got X of type Source"):
         model.partial_fit(Source(), None, **classes)
     assert not hasattr(model, "model_")
+
+
+def test_a_call_forgets_before_it_learns():
+    """A change that is known of needs one call that forgets."""
+    X, y = _rows(2000)
+    models = [power_regressor(**SETTINGS) for _ in range(2)]
+    for model, forgetting in zip(models, (0.0, 0.99), strict=True):
+        model.partial_fit(X[:1000], y[:1000]).partial_fit(X[1000:], -y[1000:], forgetting=forgetting)
+    assert [model.stream_.seen for model in models] == pytest.approx([2000.0, 1010.0])
+    kept, forgot = (model.score(X[1000:], -y[1000:]) for model in models)
+    assert forgot > 0.8 > kept
+
+
+def test_forgetting_is_routed():
+    X, y = _rows(400)
+    with config_context(enable_metadata_routing=True):
+        model = MultiOutputRegressor(power_regressor(**SETTINGS).set_partial_fit_request(forgetting=True))
+        for rows in (slice(0, 200), slice(200, 400)):
+            model.partial_fit(X[rows], y[rows, None], forgetting=0.5)
+    assert model.estimators_[0].stream_.seen == pytest.approx(300.0)

@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import polytrain
-from polytrain import TensorTrainRegressor
+from polytrain import TensorTrainRegressor, config_context
 from power_models import power_regressor
 
 
@@ -181,8 +181,9 @@ def test_a_source_of_rows():
     X, y = _rows(240)
     blocks = [(X[rows], y[rows]) for rows in (slice(0, 100), slice(100, 240))]
     settings = {"basis": "smooth", "calibration_fraction": 0.2}
-    _assert_alike(_fit(blocks_of(blocks), None, max_memory="1 MB", **settings), _fit(X, y, **settings), X)
-    _assert_alike(_fit(blocks_of(blocks), None, max_memory="1 MB", basis="smooth"), _fit(X, y, basis="smooth"), X)
+    with config_context(max_memory="1 MB"):
+        _assert_alike(_fit(blocks_of(blocks), None, **settings), _fit(X, y, **settings), X)
+        _assert_alike(_fit(blocks_of(blocks), None, basis="smooth"), _fit(X, y, basis="smooth"), X)
 
 
 def blocks_of(blocks):

@@ -19,12 +19,12 @@ def one_blas_thread():
         yield
 
 
-def given_model(train, *, low=-1.0, high=1.0, basis="power", scale="minmax", intercept=0.0):
+def given_model(train, *, low=-1.0, high=1.0, basis="power", intercept=0.0):
     """A regressor that predicts exactly this train on features with these ranges."""
     d = train.order
     low, high = np.broadcast_to(low, d).astype(float), np.broadcast_to(high, d).astype(float)
     degree = [n - 1 for n in train.dims]
-    model = power_regressor(degree=degree, basis=basis, scale=scale, init=train, max_sweeps=0, rank=max(train.ranks))
+    model = power_regressor(degree=degree, basis=basis, init=train, max_sweeps=0, rank=max(train.ranks))
     model.fit(np.stack([low, high]), np.array([intercept - 1.0, intercept + 1.0]))
     return model
 

@@ -79,7 +79,7 @@ def test_classifier_equals_scikit_learn(iris_model):
 
 
 def test_unscaled_model_takes_its_grid_from_the_rows(make_model):
-    model = make_model(TensorTrain.random((3, 2), 2, random_state=0), scale=None)
+    model = make_model(TensorTrain.random((3, 2), 2, random_state=0), basis="power-unscaled")
     X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(20, 2))
     found = partial_dependence(model, 0, X)
     assert (found.grid[0][0], found.grid[0][-1]) == (X[:, 0].min(), X[:, 0].max())

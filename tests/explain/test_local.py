@@ -159,7 +159,7 @@ def test_scales():
 def test_the_range_must_be_known(make_model):
     from polytrain import TensorTrain
 
-    model = make_model(TensorTrain.random((2, 2), 2, random_state=0), scale=None)
+    model = make_model(TensorTrain.random((2, 2), 2, random_state=0), basis="power-unscaled")
     with pytest.raises(ValueError, match="does not know the range of its feature 'x1'"):
         explain_local(model, [[0.5, 0.5]])
     check_sums(explain_local(model, [[0.5, 0.5]], X_background=[[0.0, 0.1], [0.3, 0.4]]))
@@ -168,7 +168,7 @@ def test_the_range_must_be_known(make_model):
 def test_rows_that_overflow_are_named(make_model):
     from polytrain import TensorTrain
 
-    model = make_model(TensorTrain.random((3, 3), 2, random_state=0), scale=None)
+    model = make_model(TensorTrain.random((3, 3), 2, random_state=0), basis="power-unscaled")
     with pytest.raises(ValueError, match="the score of row 1 exceeds the largest float"):
         explain_local(model, [[0.5, 0.5], [1e200, 1e200]], X_background=[[0.0, 0.1]])
 

@@ -116,6 +116,6 @@ def test_importances_of_an_estimator():
     model, _rows, _ = default_case("frame")
     np.testing.assert_array_equal(model.feature_importances_, feature_importances(model).importances)
     assert not hasattr(TensorTrainClassifier(), "feature_importances_")
-    unscaled = power_regressor(rank=1, scale=None).fit(np.eye(3), np.arange(3.0))
+    unscaled = power_regressor(rank=1, basis="power-unscaled").fit(np.eye(3), np.arange(3.0))
     with pytest.raises(AttributeError, match="does not know the range"):
         _ = unscaled.feature_importances_

@@ -194,8 +194,10 @@ def test_importances_average_the_classes(iris_model):
 
 
 def test_errors(make_model):
-    model = make_model(TensorTrain.random((2, 2), 2, random_state=0), scale=None)
-    with pytest.raises(ValueError, match=r"does not know the range of its feature 'x1' \(as with scale=None\); pass X"):
+    model = make_model(TensorTrain.random((2, 2), 2, random_state=0), basis="power-unscaled")
+    with pytest.raises(
+        ValueError, match=r"does not know the range of its feature 'x1' \(as with basis='power-unscaled'\); pass X"
+    ):
         sobol_indices(model)
     assert sobol_indices(model, [[0.1, 0.2], [0.3, -0.5], [1.0, 1.0]]).variance[0] > 0
     with pytest.raises(ValueError, match="sample_weight belongs to the rows of X"):

@@ -183,7 +183,7 @@ def test_train_names_of_the_decisions():
 
 
 def test_unscaled_features(make_model):
-    model = make_model(Polynomial.parse("3*x1 - 2*x2^2").to_train(), scale=None)
+    model = make_model(Polynomial.parse("3*x1 - 2*x2^2").to_train(), basis="power-unscaled")
     terms = top_terms(model, 2)
     assert terms.units == "original"
     assert terms.names == ("x1", "x2^2")

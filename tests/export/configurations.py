@@ -8,17 +8,17 @@ import numpy as np
 from polytrain.maps import ColumnSummary, InterpolatedMap, MapList, MapSettings, fit_map
 from power_models import power_classifier, power_regressor
 
-_LOSSES, _SCALES = ("logistic", "squared"), ("minmax", None)
-_DECISIONS, _BASES = ("one-vs-rest", "one-vs-one", "binary-code"), ("power", "chebyshev", "legendre")
+_LOSSES = ("logistic", "squared")
+_DECISIONS, _BASES = ("one-vs-rest", "one-vs-one", "binary-code"), ("power", "power-unscaled", "chebyshev", "legendre")
 
-#: (loss, decision, basis, scale, number of classes). The basis matters before the decision does and two classes have
+#: (loss, decision, basis, number of classes). The basis matters before the decision does and two classes have
 #: no decision, so each is varied with the others at their default.
 CONFIGURATIONS = [
-    *itertools.product(_LOSSES, _DECISIONS, ("power",), _SCALES, (5,)),
-    *itertools.product(_LOSSES, ("one-vs-rest",), _BASES[1:], _SCALES, (5,)),
-    *itertools.product(_LOSSES, ("one-vs-one",), ("legendre",), _SCALES, (2,)),
-    *itertools.product(_LOSSES[:1], ("one-vs-rest",), ("smooth", "smooth-rank"), _SCALES[:1], (5,)),
-    *itertools.product(("multinomial", "auto", "squared_hinge"), ("one-vs-rest",), ("power",), _SCALES[:1], (2, 5)),
+    *itertools.product(_LOSSES, _DECISIONS, _BASES[:2], (5,)),
+    *itertools.product(_LOSSES, ("one-vs-rest",), _BASES[2:], (5,)),
+    *itertools.product(_LOSSES, ("one-vs-one",), _BASES[1::2], (2,)),
+    *itertools.product(_LOSSES[:1], ("one-vs-rest",), ("smooth", "smooth-rank"), (5,)),
+    *itertools.product(("multinomial", "auto", "squared_hinge"), ("one-vs-rest",), ("power",), (2, 5)),
 ]
 
 #: Bases of the columns of `model_with_gaps`, by name.
@@ -29,12 +29,12 @@ GAPS = {
 }
 
 
-def fit_configuration(table, loss, decision, basis, scale, n_classes, **settings):
+def fit_configuration(table, loss, decision, basis, n_classes, **settings):
     """Return a fitted classifier of a configuration, and rows to compare its exports on."""
     X, rows, labels, _ = table
-    if scale is None:
+    if basis == "power-unscaled":
         X, rows = X / 4, rows / 12
-    model = power_classifier(loss=loss, decision=decision, basis=basis, scale=scale, degree=3, **settings)
+    model = power_classifier(loss=loss, decision=decision, basis=basis, degree=3, **settings)
     return model.fit(X, labels if n_classes == 5 else labels > 2), rows
 
 

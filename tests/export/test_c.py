@@ -83,9 +83,9 @@ def check_classifier(model, folder, rows, tolerance=1e-12, **options):
 
 
 @needs_compiler
-@pytest.mark.parametrize(("loss", "decision", "basis", "scale", "n_classes"), CONFIGURATIONS)
-def test_classifiers(tmp_path, table, loss, decision, basis, scale, n_classes):
-    model, rows = fit_configuration(table, loss, decision, basis, scale, n_classes, **FAST)
+@pytest.mark.parametrize(("loss", "decision", "basis", "n_classes"), CONFIGURATIONS)
+def test_classifiers(tmp_path, table, loss, decision, basis, n_classes):
+    model, rows = fit_configuration(table, loss, decision, basis, n_classes, **FAST)
     check_classifier(model, tmp_path, rows)
 
 

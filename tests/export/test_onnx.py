@@ -55,9 +55,9 @@ def check_classifier(model, rows, dtype, converted=None, inputs=None):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("loss", "decision", "basis", "scale", "n_classes"), CONFIGURATIONS)
-def test_classifiers(table, loss, decision, basis, scale, dtype, n_classes):
-    model, rows = fit_configuration(table, loss, decision, basis, scale, n_classes, **FAST)
+@pytest.mark.parametrize(("loss", "decision", "basis", "n_classes"), CONFIGURATIONS)
+def test_classifiers(table, loss, decision, basis, dtype, n_classes):
+    model, rows = fit_configuration(table, loss, decision, basis, n_classes, **FAST)
     rows = rows.astype(dtype)
     found = check_classifier(model, rows, dtype)
     if loss == "squared":
@@ -66,10 +66,10 @@ def test_classifiers(table, loss, decision, basis, scale, dtype, n_classes):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("scale", ["minmax", None])
-def test_regressors(table, dtype, scale):
+@pytest.mark.parametrize("basis", ["power", "power-unscaled"])
+def test_regressors(table, dtype, basis):
     X, rows, _, target = table
-    model = power_regressor(degree=(1, 4, 2, 3), scale=scale, **FAST).fit(X / 4, 1e6 + 100 * target)
+    model = power_regressor(degree=(1, 4, 2, 3), basis=basis, **FAST).fit(X / 4, 1e6 + 100 * target)
     rows = (rows / 4).astype(dtype)
     found = run(to_onnx(model, dtype=dtype), rows)
     assert found["variable"].shape == (len(rows), 1)
@@ -155,7 +155,7 @@ def test_degrees_and_ranks_that_differ(table):
 
 def test_powers_that_overflow_only_where_they_are_not_used(table):
     X, _, labels, _ = table
-    model = power_classifier(degree=(1, 5, 1, 1), scale=None, **FAST).fit(X / 4, labels)
+    model = power_classifier(degree=(1, 5, 1, 1), basis="power-unscaled", **FAST).fit(X / 4, labels)
     rows = np.zeros((2, 4))
     rows[:, 0] = 1e100  # its fifth power is not finite, but it has none
     assert np.isfinite(model.decision_function(rows)).all()

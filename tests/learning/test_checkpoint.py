@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from reference import make_problem
 
-from polytrain import TensorTrainRegressor
+from polytrain import TensorTrainRegressor, config_context
 from polytrain.learning.settings import Settings, Start
 from polytrain.learning.trainer import learn_train
 from polytrain.tensor import clip_ranks
@@ -86,29 +86,33 @@ def test_estimators_keep_one_file_per_train(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 4))
     y = np.digitize(X[:, 0] * X[:, 1], [-0.3, 0.3])
-    model = power_classifier(rank=2, random_state=0, checkpoint=tmp_path / "new" / "folder").fit(X, y)
+    with config_context(checkpoint=tmp_path / "new" / "folder"):
+        model = power_classifier(rank=2, random_state=0).fit(X, y)
     assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == [
         f"train-00{k}.safetensors" for k in range(3)
     ]
     expected = power_classifier(rank=2, random_state=0).fit(X, y)
-    again = power_classifier(rank=2, random_state=0, n_jobs=2, checkpoint=tmp_path / "new" / "folder").fit(X, y)
+    with config_context(checkpoint=tmp_path / "new" / "folder"):
+        again = power_classifier(rank=2, random_state=0, n_jobs=2).fit(X, y)
     for fitted in (model, again):
         np.testing.assert_array_equal(fitted.decision_function(X), expected.decision_function(X))
-    with pytest.raises(ValueError, match="checkpoint needs an integer random_state, got None"):
-        TensorTrainRegressor(checkpoint=tmp_path).fit(X, y)
+    wanted = "checkpoint needs an integer random_state, got None"
+    with config_context(checkpoint=tmp_path), pytest.raises(ValueError, match=wanted):
+        TensorTrainRegressor().fit(X, y)
 
 
 SETTINGS = {**CLASSIFIER_POWERS, "rank": 4, "max_sweeps": 12, "tol": 0.0, "random_state": 0}
 SCRIPT = f"""
 import sys
 import numpy as np
-from polytrain import TensorTrainClassifier
+from polytrain import TensorTrainClassifier, config_context
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(4000, 8))
 y = (X[:, 0] * X[:, 1] + X[:, 2] > 0).astype(int)
 print("ready", flush=True)
-model = TensorTrainClassifier(**{SETTINGS}, checkpoint=sys.argv[1]).fit(X, y)
+with config_context(checkpoint=sys.argv[1]):
+    model = TensorTrainClassifier(**{SETTINGS}).fit(X, y)
 np.savez(sys.argv[2], *model.trains_[0].cores)
 """
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from polytrain import config_context
 from polytrain.learning.engines import runners
 from polytrain.learning.problem import Facts
 from polytrain.learning.targets import PlacedBlock
@@ -65,7 +66,8 @@ class Source:
 
 
 def _spilling_fit():
-    return power_classifier(rank=4, random_state=0, max_memory=200_000).fit(Source())
+    with config_context(max_memory=200_000):
+        return power_classifier(rank=4, random_state=0).fit(Source())
 
 
 REMEDY = r"Rows that do not fit in memory wait there.* TMPDIR, or raise max_memory"

@@ -107,8 +107,8 @@ def test_what_a_map_says_about_its_functions_is_true(basis, n):
 
 
 def test_without_range_there_is_no_grid_and_no_measure():
-    free = fit_map(MapSettings("power", 2, None), ColumnSummary(0.0, 1.0))
-    assert free == PolynomialMap("power", 3)
+    free = fit_map(MapSettings("power-unscaled", 2), ColumnSummary(0.0, 1.0))
+    assert free == PolynomialMap("power-unscaled", 3)
     assert free.range is None
     assert free.grid(5) is None
     assert free.measure() is None
@@ -120,7 +120,11 @@ def test_a_constant_column_is_measured_at_its_only_value():
 
 
 def test_pack_and_unpack():
-    maps = [PolynomialMap("power", 3), PolynomialMap("legendre", 2, -1.0, 7.0), PolynomialMap("power", 5, 0.0, 0.0)]
+    maps = [
+        PolynomialMap("power-unscaled", 3),
+        PolynomialMap("legendre", 2, -1.0, 7.0),
+        PolynomialMap("power", 5, 0.0, 0.0),
+    ]
     bases, arrays = [m.basis for m in maps], PolynomialMap.pack(maps)
     assert PolynomialMap.unpack(bases, dict(arrays)) == maps
     for name, array in (

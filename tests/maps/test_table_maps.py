@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import eval_legendre
 
 import polytrain
+from polytrain import config_context
 from polytrain.explain import partial_dependence, sobol_indices
 from polytrain.export import to_c, to_onnx
 from polytrain.maps import CategoryMap, ColumnSummary, InterpolatedMap, MapSettings, fit_map
@@ -364,7 +365,8 @@ def test_blocks_give_the_model_of_arrays():
     expected = power_regressor(**settings).fit(X, y, weights)
     for factor in (1.0, 1e307):  # sums of such weights overflow
         weights = weights * factor
-        model = power_regressor(max_memory="10 kB", **settings).fit(Blocks())
+        with config_context(max_memory="10 kB"):
+            model = power_regressor(**settings).fit(Blocks())
         np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-8)
         assert model.maps_.dims == expected.maps_.dims
 

@@ -52,7 +52,7 @@ def files(tmp_path):
     start = [TensorTrain.random((3, 3, 3), 2, k) for k in range(6)]
     models = [
         power_classifier(decision="one-vs-one", init=start, **fast).fit(X, np.array(["a", "bb", "c", "d"])[labels]),
-        power_classifier(scale=None, class_weight={0: 1.0}, degree=(1, 2, 3), **fast).fit(X, labels),
+        power_classifier(basis="power-unscaled", class_weight={0: 1.0}, degree=(1, 2, 3), **fast).fit(X, labels),
         power_classifier(random_state=np.random.RandomState(0), **fast).fit(X, labels > 1),
         power_regressor(basis="legendre", **fast).fit(X, X[:, 0]),
     ]

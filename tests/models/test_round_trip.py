@@ -23,6 +23,7 @@ from polytrain import (
     ModelFileError,
     TensorTrain,
     TensorTrainRegressor,
+    config_context,
 )
 from polytrain.learning.losses import loss_names
 from power_models import power_classifier, power_regressor
@@ -67,29 +68,28 @@ def check(model, tmp_path, rows=X):
 
 
 @pytest.mark.parametrize(
-    ("loss", "decision", "basis", "scale", "dtype", "n_classes"),
+    ("loss", "decision", "basis", "dtype", "n_classes"),
     list(
         itertools.product(
             ("logistic", "squared"),
             ("one-vs-rest", "one-vs-one", "binary-code"),
-            ("power", "chebyshev", "legendre"),
-            ("minmax", None),
+            ("power", "power-unscaled", "chebyshev", "legendre"),
             (np.float64, np.float32),
             (2, 4),
         )
     ),
 )
-def test_classifiers(tmp_path, loss, decision, basis, scale, dtype, n_classes):
-    model = power_classifier(loss=loss, decision=decision, basis=basis, scale=scale, **FAST)
+def test_classifiers(tmp_path, loss, decision, basis, dtype, n_classes):
+    model = power_classifier(loss=loss, decision=decision, basis=basis, **FAST)
     check(model.fit(X.astype(dtype), LABELS % n_classes), tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("basis", "scale", "dtype", "size"),
-    list(itertools.product(("power", "chebyshev", "legendre"), ("minmax", None), (np.float64, np.float32), (1, 1e137))),
+    ("basis", "dtype", "size"),
+    list(itertools.product(("power", "power-unscaled", "chebyshev", "legendre"), (np.float64, np.float32), (1, 1e137))),
 )
-def test_regressors(tmp_path, basis, scale, dtype, size):
-    model = power_regressor(basis=basis, scale=scale, **FAST)
+def test_regressors(tmp_path, basis, dtype, size):
+    model = power_regressor(basis=basis, **FAST)
     check(model.fit(X.astype(dtype), size * (X[:, 0] * X[:, 1] + 3)), tmp_path)
 
 
@@ -122,10 +122,9 @@ def test_parameters(tmp_path, settings):
 @pytest.mark.parametrize("kind", [str, Path])
 def test_a_checkpoint_is_not_stored(tmp_path, kind):
     folder = kind(tmp_path / "kept")
-    model = power_classifier(checkpoint=folder, **FAST).fit(X, LABELS)
+    with config_context(checkpoint=folder):
+        model = power_classifier(**FAST).fit(X, LABELS)
     loaded = through_file(model, tmp_path)
-    assert model.checkpoint == folder
-    assert loaded.checkpoint is None
     assert str(folder).encode() not in (tmp_path / "model.polytrain").read_bytes()
     assert_same_predictions(model, loaded, X)
 
@@ -266,7 +265,7 @@ def test_a_loaded_model_learns_on(tmp_path):
 
 def test_parameters_may_have_changed_since_the_fit(tmp_path):
     model = power_classifier(loss="squared", **FAST).fit(X, LABELS)
-    model.set_params(loss="logistic", degree=5, basis="legendre", scale=None, decision="one-vs-one")
+    model.set_params(loss="logistic", degree=5, basis="legendre", decision="one-vs-one")
     loaded = check(model, tmp_path)
     assert (loaded.plan_.loss, loaded.loss) == ("squared", "logistic")
 

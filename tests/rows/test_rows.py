@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polytrain import config_context
 from polytrain.learning import distinct
 from polytrain.learning.blocks import LinearBlock
 from polytrain.learning.targets import PlacedBlock
@@ -79,7 +80,8 @@ def test_huge_targets_and_weights_are_learned_alike_from_arrays_and_blocks(size)
     weights = rng.uniform(0.5, 1, 3000) * 1e307
     settings = {"rank": 2, "max_sweeps": 2, "random_state": 0}
     expected = power_regressor(**settings).fit(X, y, weights)
-    model = power_regressor(max_memory="10 kB", **settings).fit(Blocks((1000, 1700, 300), X, y, weights))
+    with config_context(max_memory="10 kB"):
+        model = power_regressor(**settings).fit(Blocks((1000, 1700, 300), X, y, weights))
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-9)
     assert np.abs(expected.predict(X) - y).max() < 0.1 * size
 

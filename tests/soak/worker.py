@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 import polytrain
-from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain import TensorTrainClassifier, TensorTrainRegressor, config_context
 from polytrain.cli import main as command
 
 N_NAMES = 4
@@ -74,12 +74,14 @@ def fit_folds(n_jobs, folder):
 
 
 def fit_source(n_jobs, folder):
-    return TensorTrainRegressor(**PAPER, n_jobs=n_jobs, max_memory="1 MB").fit(Blocks(*rows_of(5, 40_000)))
+    with config_context(max_memory="1 MB"):
+        return TensorTrainRegressor(**PAPER, n_jobs=n_jobs).fit(Blocks(*rows_of(5, 40_000)))
 
 
 def fit_with_checkpoints(n_jobs, folder):
     place = folder / f"checkpoint-{random.randrange(N_NAMES)}-{os.getpid()}-{threading.get_ident()}"
-    return TensorTrainRegressor(**PAPER, n_jobs=n_jobs, checkpoint=str(place)).fit(*rows_of(6, 20_000))
+    with config_context(checkpoint=place):
+        return TensorTrainRegressor(**PAPER, n_jobs=n_jobs).fit(*rows_of(6, 20_000))
 
 
 FITS = (fit_shared_rows, fit_many_trains, fit_defaults, fit_classes, fit_folds, fit_source, fit_with_checkpoints)

@@ -43,7 +43,9 @@ def test_rows_beyond_the_end(saved):
 
 def test_ranges_that_are_not_known(saved, tmp_path):
     _, _, path, X = saved
-    power_regressor(scale=None, rank=2, max_sweeps=1, random_state=0).fit(X[:200], X[:200, 0]).save(tmp_path / "raw")
+    power_regressor(basis="power-unscaled", rank=2, max_sweeps=1, random_state=0).fit(X[:200], X[:200, 0]).save(
+        tmp_path / "raw"
+    )
     raw = load_table_model(tmp_path / "raw")
     with raw.open(path) as table, pytest.raises(TableError, match=r"distributed in training.*background='data'"):
         raw.explain_rows(table, [5])

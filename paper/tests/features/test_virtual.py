@@ -6,6 +6,7 @@ from numpy.testing import assert_array_equal
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import FunctionTransformer
 
+from polytrain import config_context
 from polytrain_paper.datasets import load_digits_images
 from polytrain_paper.features import Deskew, Distort, VirtualExamples
 from power_models import power_classifier
@@ -115,7 +116,8 @@ def test_a_fit_on_the_source_is_that_on_the_arrays(digits, pca):
     images = flat(digits.train_images[:300]).astype(np.float64)
     source = VirtualExamples(images, digits.train_labels[:300], pca, SHIFTS, block_rows=128)
     settings = {"loss": "squared", "rank": 4, "alpha": 1e-3, "random_state": 0}
-    streamed = power_classifier(**settings, max_memory=10**6).fit(source)
+    with config_context(max_memory=10**6):
+        streamed = power_classifier(**settings).fit(source)
     X, y = source.to_arrays(np.float64)
     together = power_classifier(**settings).fit(X, y)
     rows = pca.transform(flat(digits.test_images))

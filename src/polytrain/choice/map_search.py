@@ -55,7 +55,6 @@ class MapMaker:
     bases : sequence of str
         Basis of every column; "auto" for those that take the kind that is asked for.
     degrees : sequence of int
-    scale : {"minmax"} or None
     get_columns : callable
         Returns the summaries of the columns, with or without their values: see `polytrain.rows.Rows.columns`.
     sizes : sequence of float, optional
@@ -65,7 +64,7 @@ class MapMaker:
     --------
     >>> from polytrain.maps import ColumnSummary
     >>> column = ColumnSummary(0.0, 3.0, np.arange(4.0), np.ones(4))
-    >>> maker = MapMaker(["auto", "power"], [2, 2], "minmax", lambda with_values: [column, column])
+    >>> maker = MapMaker(["auto", "power"], [2, 2], lambda with_values: [column, column])
     >>> [m.basis for m in maker("spline", 0.5)]
     ['spline', 'power']
     """
@@ -74,11 +73,10 @@ class MapMaker:
         self,
         bases: Sequence[str],
         degrees: Sequence[int],
-        scale: str | None,
         get_columns: Callable[[bool], Sequence[ColumnSummary]],
         sizes: Sequence[float] | None = None,
     ) -> None:
-        self._bases, self._degrees, self._scale, self._sizes = bases, degrees, scale, sizes
+        self._bases, self._degrees, self._sizes = bases, degrees, sizes
         self.is_free, self.n_columns = _AUTO in bases, len(bases)
         self.has_bandwidth = self.is_free or any(map_kind(basis).needs_values for basis in set(bases))
         self._columns = get_columns(self.has_bandwidth)
@@ -94,7 +92,7 @@ class MapMaker:
     @classmethod
     def given(cls, maps: MapList) -> Self:
         """Return a maker of these maps and no others."""
-        maker = cls((), (), None, lambda with_values: ())
+        maker = cls((), (), lambda with_values: ())
         maker.n_columns, maker._given = len(maps), maps
         return maker
 
@@ -153,7 +151,7 @@ class MapMaker:
     def _settings(self, kind: str | None) -> list[MapSettings]:
         """Settings for a bandwidth of 1."""
         return [
-            MapSettings(str(kind) if basis == _AUTO else basis, degree, self._scale, None, len(self._bases))
+            MapSettings(str(kind) if basis == _AUTO else basis, degree, None, len(self._bases))
             for basis, degree in zip(self._bases, self._degrees, strict=True)
         ]
 

@@ -242,7 +242,7 @@ class Task:
         if settings.maps is not None:
             return MapMaker.given(settings.maps)
         sizes = settings.relevance if isinstance(settings.relevance, tuple) else None
-        return MapMaker(settings.bases, settings.degrees, settings.scale, self._columns, sizes)
+        return MapMaker(settings.bases, settings.degrees, self._columns, sizes)
 
     def _columns(self, with_values: bool) -> list[ColumnSummary]:
         """Summaries of the columns; values have the weights that the guides give their rows."""

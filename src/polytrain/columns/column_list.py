@@ -228,7 +228,7 @@ def unique_names(columns: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
 
 def _listed_columns(categorical_features: Any) -> list[Any] | None:
     """Return the columns that the parameter lists, [] for "from_dtype" and None; None if it is not a list."""
-    if isinstance(categorical_features, str):
+    if isinstance(categorical_features, str | bytes):
         return [] if categorical_features == "from_dtype" else None
     try:
         return [] if categorical_features is None else list(categorical_features)
@@ -248,8 +248,8 @@ def chosen_columns(categorical_features: Any, names: tuple[str, ...], has_names:
         is_name = isinstance(categorical_features, str) and categorical_features in names
         hint = f" For a single column write [{name}]." if is_name else ""
         raise ValueError(
-            f"categorical_features must not be {name:.60}. Give 'from_dtype', None, a list of column names, a list of "
-            f"column numbers, or a list of True and False, one per column.{hint}"
+            f"categorical_features must not be {shown(categorical_features)}. Give 'from_dtype', None, a list of "
+            f"column names, a list of column numbers, or a list of True and False, one per column.{hint}"
         )
     if isinstance(categorical_features, str):
         return None

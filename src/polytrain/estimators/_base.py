@@ -25,13 +25,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from polytrain.checks import check_columns, check_mass
 from polytrain.choice import Choice, Chosen, Settings, Task, calibrate, choose
+from polytrain.config import current_config
 from polytrain.decisions import Softmax, TwoClasses
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._learning import Goal, fit_trains
 from polytrain.estimators._parameters import (
     SharedParameters,
+    check_factor,
     check_parameters,
     given_starts,
+    held_out_part,
     is_sequence,
     make_settings,
 )
@@ -55,10 +58,12 @@ from polytrain.rows.opening import given_validation, hold_out
 from polytrain.rows.rows import positive_rows
 from polytrain.sources import is_source
 from polytrain.tensor import TensorTrain
+from polytrain.texts import shown
 
 # Entries of a record that are losses.
 _LOSSES = ("loss", "objective", "decrease", "validation_loss")
 _LARGEST_SEED = np.iinfo(np.int32).max
+_Prepare = Callable[[Rows], Rows] | None
 
 
 def _reported(record: dict, maps: MapList, size: float, degree: int) -> dict:
@@ -115,7 +120,7 @@ def _remedy_for_overflow(n_features: int) -> Iterator[None]:
     except (FloatingPointError, np.linalg.LinAlgError) as error:
         raise ValueError(
             f"{error}: products of {n_features} features that are not of size one overflow. "
-            "Scale the features to [-1, 1], for example with scale='minmax'."
+            "Scale the features to [-1, 1], for example with basis='power'."
         ) from error
 
 
@@ -197,7 +202,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         *,
         is_block: bool = False,
         maps: MapList | None = None,
-        prepare: Callable[[Rows], Rows] | None = None,
+        prepare: _Prepare = None,
     ) -> None:
         """Learn from rows in memory, on disk or on a cluster; store the results at the end.
 
@@ -211,8 +216,8 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             rows = rows if prepare is None else prepare(rows)
             if validation_rows[0] is not None:
                 validation = given_validation(rows, *validation_rows, number_loss)
-            elif self.early_stopping:
-                rows, validation = hold_out(rows, float(self.validation_fraction))
+            elif part := held_out_part(self.early_stopping):
+                rows, validation = hold_out(rows, part)
             if getattr(self, "calibration_fraction", None) is not None:
                 rows, apart = set_apart(rows, float(self.calibration_fraction))
             goal = self._goal(rows, loss)
@@ -260,7 +265,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
 
                 knows_errors = apart or choice.held_out or (before and before.uncertainty)
                 measure = bool(number_loss and get_loss(choice.plan.loss).has_noise and knows_errors)
-                starts = [*map(Start, seeds, self._starts(choice, goal), self._checkpoints(n_trains))]
+                starts = [*map(Start, seeds, self._starts(choice, goal), self._checkpoints(n_trains, validation))]
                 results, plan = fit_trains(self, rows, validation, choice, goal, starts, watch, measure)
             model = FittedModel(plan.loss, maps, [result.cores for result in results], **ends)
             if measure:
@@ -287,7 +292,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         return self
 
     def _learn_block(
-        self, X: Any, y: Any, sample_weight: Any, maps: MapList | None, prepare: Callable[[Rows], Rows] | None = None
+        self, X: Any, y: Any, sample_weight: Any, maps: MapList | None, forgetting: float, prepare: _Prepare = None
     ) -> None:
         """Learn from one more block of rows, see `polytrain.estimators._streaming`; the first block is a fit."""
         if is_source(X):
@@ -295,6 +300,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
                 f"partial_fit takes one block of rows, got X of type {type(X).__name__}. Pass its blocks, or call fit."
             )
         is_first, number_loss = not hasattr(self, "model_"), self._learning_loss() if is_regressor(self) else None
+        forgetting = check_factor("forgetting", forgetting, 1.0)
         if is_first:
             self._fit(X, y, sample_weight, is_block=True, maps=maps, prepare=prepare)
         check_parameters(self)
@@ -309,8 +315,9 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         entropy = [int(self.random_state)] if isinstance(self.random_state, Integral) else []
         rng = np.random.default_rng([stream.n_blocks, *entropy])
         labels = np.eye(len(classes))[y] if model.calibrated and classes is not None else np.zeros(0)
+        stream.forget(forgetting)
         if is_first:
-            stream.remember(rows, self.forgetting, rng, labels)
+            stream.remember(rows, rng, labels)
             self.stream_ = stream
             return
         plan = self.plan_
@@ -325,7 +332,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         with _remedy_for_overflow(model.n_features):
             results = go_on(model, plan, targets, rows, stream, seeds)
         model = model.with_trains([result.cores for result in results]).with_targets(y)
-        stream.remember(rows, self.forgetting, rng, labels)
+        stream.remember(rows, rng, labels)
         if model.calibrated:
             model = recalibrated(model, stream, targets)
         sizes, degree = model.size if classes is None else np.ones(len(results)), get_loss(plan.loss).degree
@@ -351,15 +358,18 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             return [[train[0] / size, *train[1:]] for train, size in zip(trains, sizes, strict=True)]
         return [None] * len(goal.targets)
 
-    def _checkpoints(self, n_trains: int) -> list[Path | None]:
+    def _checkpoints(self, n_trains: int, validation: Rows | None) -> list[Path | None]:
         """Return one file per train, in a folder that is created if needed."""
-        if self.checkpoint is None:
+        folder = current_config().checkpoint
+        if folder is None:
             return [None] * n_trains
-        if self.early_stopping:
-            raise ValueError("checkpoint and early_stopping=True exclude each other. Set one of them to its default.")
+        if validation is not None or self.interaction_cst is not None:
+            raise ValueError(
+                f"checkpoint={shown(str(folder))} keeps the last states of single trains, which early_stopping, X_val "
+                "and interaction_cst do not end with. Leave these out, or fit outside of config_context."
+            )
         if not isinstance(self.random_state, Integral):
             raise ValueError(f"checkpoint needs an integer random_state, got {self.random_state!r:.60}.")
-        folder = Path(self.checkpoint)
         folder.mkdir(parents=True, exist_ok=True)
         return [folder / f"train-{index:03d}.safetensors" for index in range(n_trains)]
 
@@ -367,7 +377,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         """Write the fitted model to a file that is safe to open, also by others.
 
         The file holds numbers and text only; :func:`polytrain.load` reads it back to the last bit. Parameters that
-        belong to one fit (``checkpoint``, trains as ``init``, a RandomState) are not stored. The file is written under
+        belong to one fit (trains as ``init``, a RandomState) are not stored. The file is written under
         another name first and then moved into place, so that a crash leaves either the old file or the new one.
 
         Parameters

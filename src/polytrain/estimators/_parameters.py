@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -32,6 +31,8 @@ _MOST_GROUPS = 1000
 INITS = ("auto", "linear", "random", "dual")
 # Polynomials of a higher degree are rounding errors, and their values would fill the memory.
 _MOST_DEGREE = 1000
+# Rows that ``early_stopping=True`` holds out, and sweeps that may fail to lower their loss.
+_HELD_OUT, _PATIENCE = 0.1, 2
 
 
 class SharedParameters:
@@ -45,14 +46,17 @@ class SharedParameters:
         Functions of each feature; a sequence gives one basis per feature. "auto" chooses among those that suit the
         values: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may bend sharply)
         see a value by its place in the range, "smooth-rank", "gauss-rank" and "spline-rank" by its rank, so that
-        outliers do not matter, "spline-distinct" by its place among the different values. "power", "chebyshev" and
-        "legendre" are the polynomials of ``degree``. "category" takes numbers as names of categories.
+        outliers do not matter, "spline-distinct" by its place among the different values.
+
+        "power", "chebyshev" and "legendre" are polynomials up to ``degree`` of the feature, whose range in the training
+        rows is mapped onto [-1, 1]; values beyond it count as its ends. "power-unscaled" are powers of the values as
+        they are, which should be of size one at most. "category" takes numbers as names of categories.
     rank : int, sequence of int or "auto", default="auto"
-        Size of the bonds between neighbouring cores, cut to what the dimensions allow: how much of one side of the
-        features the other side can know. A sequence gives one rank per bond.
+        How rich interactions may be: wherever the columns are cut into first and last ones, the model is a sum of at
+        most ``rank`` products of a function of the first and one of the last. A sequence gives one rank per cut.
     alpha : float or "auto", default="auto"
-        Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
-        the weighted mean of the loss (the paper's gamma).
+        Strength of the regularisation, 0 or larger: alpha / 2 times the sum of the squares of all coefficients is added
+        to the weighted mean of the loss.
     bandwidth : float, "auto" or None, default="auto"
         How much the functions of all columns may vary together, unless they are polynomials of ``degree``: small values
         let few columns act at once, large ones many. None is 1.
@@ -61,10 +65,8 @@ class SharedParameters:
         for columns that are not used. "auto" learns the factors from rows that are left out, and keeps them equal where
         those rows gain nothing. None keeps them equal, as `partial_fit` does with "auto".
     degree : int or sequence of int, default=2
-        Largest power of each feature, for "power", "chebyshev" and "legendre"; a sequence gives one per feature.
-    scale : {"minmax"} or None, default="minmax"
-        For the same bases: "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it. None
-        leaves features as they are; they should then be of size one at most.
+        Largest power of each feature, for "power", "power-unscaled", "chebyshev" and "legendre"; a sequence gives one
+        per feature.
     categorical_features : "from_dtype", None, or array-like of bool, int or str, default="from_dtype"
         Which columns are categories: those of a frame whose type says so, none, or those that are named. Columns of
         text always are, unless all of their values are dates.
@@ -73,34 +75,23 @@ class SharedParameters:
         in no group are one more. The score is a sum of functions of a group each; ``rank`` is that of a group's train.
     init : {"auto", "linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="auto"
         Where the sweeps start: where the choice of the other settings has ended ("auto"), at the linear model, at
-        random cores (the paper), at the exact solution cut to the ranks, for the squared loss and at most 1300
-        different rows ("dual"), or at given trains, one per train to be learned, for the functions of the maps.
+        random cores, or at the exact solution cut to the ranks ("dual", for the squared loss and at most 1300 different
+        rows). Given trains, one per train to be learned, are coefficients of the functions of the maps.
     solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
-        How a core problem is solved: exactly from moments, by preconditioned conjugate gradients, by L-BFGS, or by the
-        cheaper of the first two.
+        How the problem of one core is solved: exactly, by preconditioned conjugate gradients, by L-BFGS, or by the
+        cheaper of the first two ("auto").
     max_sweeps : int or "auto", default="auto"
-        Largest number of one-way sweeps. 0 keeps the start. "auto" is 4, or fewer from a good start. With at least 4096
+        Largest number of sweeps: a sweep updates every core once, from one end of the columns to the other. 0 keeps the
+        start. "auto" is 4, fewer from a good start, and 20 with validation rows. With at least 4096
         distinct rows, the first two of four or more sweeps see a sample of them.
     tol : float, default=1e-3
         Sweeps stop once the objective changes by at most this part of its value over a sweep.
-    early_stopping : bool, default=False
-        Hold ``validation_fraction`` of the rows out, stop once sweeps no longer lower their loss, and keep the train
-        with the lowest. ``max_sweeps="auto"`` is 20 then.
-    validation_fraction : float, default=0.1
-        Part of the rows that is held out, at least one; equal rows stay together.
-    n_iter_no_change : int, default=2
-        How many sweeps must pass without a lower loss of the validation rows.
-    max_memory : int or str, default=None
-        Bytes, or text such as "2 GB", that the rows of a fit may take in memory, with what is computed from them; what
-        does not fit waits on disk. For sources of rows and memory maps. None is half of the machine's memory.
-    checkpoint : path-like, default=None
-        Folder that keeps the state of every train after each sweep. A fit with the same rows, parameters and
-        ``random_state`` (an integer) goes on from what is there and ends with the same model.
+    early_stopping : bool or float, default=False
+        True holds a tenth of the rows out, a number between 0 and 1 that part of them; equal rows stay together. Sweeps
+        stop once two have not lowered the loss of these rows, and the train with the lowest is kept.
     warm_start : bool, default=False
         Start from the trains and maps of the last fit, with its ranks and alpha where they are left open. A classifier
         with ``loss="auto"`` chooses an open alpha anew, and calibrates its probabilities anew.
-    forgetting : float, default=0.0
-        Part of the weight of all earlier rows that `partial_fit` forgets with every block.
     random_state : int, RandomState instance or None, default=None
         Randomness of the start.
     n_jobs : int or None, default=None
@@ -221,14 +212,15 @@ def _check_relevance(relevance: Any, n_features: int) -> Any:
     if relevance is None or _is_auto(relevance):
         return relevance
     _require(is_sequence(relevance), "relevance", relevance, "'auto', None or one number per feature")
-    factors = tuple(_per_feature("relevance", relevance, n_features, _check_factor))
+    factors = tuple(_per_feature("relevance", relevance, n_features, check_factor))
     if not any(factors):
         raise ValueError("relevance must have a factor above 0: without any column there is nothing to learn from.")
     return factors
 
 
-def _check_factor(name: str, value: Any) -> float:
-    return 0.0 if _number(value) == 0 else check_between(name, value, 0.0, 1e6, "0 or ")
+def check_factor(name: str, value: Any, most: float = 1e6) -> float:
+    """Return ``value`` as a float of at least 0 and less than ``most``."""
+    return 0.0 if _number(value) == 0 else check_between(name, value, 0.0, most, "0 or ")
 
 
 def _check_ranks(rank: Any, n_features: int) -> Any:
@@ -253,20 +245,17 @@ def make_settings(estimator: Any, rows: Rows, loss: str, stops_early: bool, join
     bases = _per_feature("basis", basis, n_features, partial(check_choice, choices=["auto", *basis_names()]))
     if rows.is_category is not None and not is_sequence(basis):  # categories have a basis of their own
         bases = ["category" if known else basis for basis, known in zip(bases, rows.is_category, strict=True)]
-    for name, choices in (("scale", ["minmax", None]), ("solver", SOLVERS)):
-        check_choice(name, getattr(estimator, name), choices)
+    check_choice("solver", estimator.solver, SOLVERS)
     is_known = init in INITS if isinstance(init, str) else isinstance(init, TensorTrain)
     if is_sequence(init) and len(init):
         is_known = all(isinstance(train, TensorTrain) or (is_sequence(train) and len(train)) for train in init)
     _require(is_known, "init", init, f"one of {list(INITS)}, a TensorTrain or a list of them")
-    patience = check_count("n_iter_no_change", estimator.n_iter_no_change, 1)
     sources = range(n_features) if columns is None else columns.sources.tolist()
     n_columns = n_features if columns is None else columns.n_columns
     groups = allowed_groups(estimator.interaction_cst, n_columns, rows.column_names, sources)
     settings = Settings(
         bases=bases,
         degrees=degrees,
-        scale=estimator.scale,
         bandwidth=bandwidth,
         alpha=alpha if _is_auto(alpha) else check_nonnegative("alpha", alpha, "'auto' or "),
         rank=_check_ranks(estimator.rank, n_features),
@@ -275,7 +264,7 @@ def make_settings(estimator: Any, rows: Rows, loss: str, stops_early: bool, join
         loss=loss,
         solver=estimator.solver,
         tol=check_nonnegative("tol", estimator.tol),
-        patience=patience if stops_early else 0,
+        patience=_PATIENCE if stops_early else 0,
         joint=joint,
         relevance=_check_relevance(estimator.relevance, n_features),
         groups=groups,
@@ -305,7 +294,7 @@ def given_starts(init: Any, n_trains: int, dims: tuple[int, ...]) -> list[Sequen
 
 def check_parameters(estimator: Any) -> None:
     """Check the parameters that do not depend on the rows, whether this fit needs them or not."""
-    for name in ("warm_start", "early_stopping", "clip"):
+    for name in ("warm_start", "clip"):
         value = getattr(estimator, name, True)
         _require(isinstance(value, np.bool_ | Integral) and value in (0, 1), name, value, "True or False")
     verbose, n_jobs, seed = estimator.verbose, estimator.n_jobs, estimator.random_state
@@ -314,13 +303,16 @@ def check_parameters(estimator: Any) -> None:
     _require(is_count, "n_jobs", n_jobs, "None or an integer other than 0")
     is_seed = seed is None or isinstance(seed, np.random.RandomState) or (_is_integer(seed) and 0 <= seed < 1 << 32)
     _require(is_seed, "random_state", seed, "None, a RandomState or an integer from 0 to 2**32 - 1")
-    folder, forgetting = estimator.checkpoint, estimator.forgetting
-    is_path = folder is None or (isinstance(folder, str | os.PathLike) and os.fspath(folder))
-    _require(is_path, "checkpoint", folder, "None or the path of a folder")
-    check_between("validation_fraction", estimator.validation_fraction, 0.0, 1.0)
+    held_out_part(estimator.early_stopping)
     if getattr(estimator, "calibration_fraction", None) is not None:
         check_between("calibration_fraction", estimator.calibration_fraction, 0.0, 1.0, "None or ")
-    _require(0 <= _number(forgetting) < 1, "forgetting", forgetting, "at least 0 and less than 1")
+
+
+def held_out_part(early_stopping: Any) -> float:
+    """Return the part of the rows that ``early_stopping`` holds out; 0 for none."""
+    if isinstance(early_stopping, bool | np.bool_):
+        return _HELD_OUT if early_stopping else 0.0
+    return check_between("early_stopping", early_stopping, 0.0, 1.0, "True, False or ")
 
 
 # --- interaction_cst --------------------------------------------------------------------------------------------------
@@ -379,7 +371,7 @@ def _is_group(value: Any) -> bool:
 
 def _check_no_conflict(settings: Settings, estimator: Any) -> None:
     """Refuse parameters that are about one train, where a fit learns a sum of trains over groups of columns."""
-    rank, init, folder = estimator.rank, estimator.init, estimator.checkpoint
+    rank, init = estimator.rank, estimator.init
     conflicts = {
         f"rank gives one number per bond, got {shown(rank)}, but with interaction_cst every group of columns has "
         "a train of its own. Give a single integer, the largest rank of all groups, or 'auto'.": is_sequence(rank),
@@ -391,8 +383,6 @@ def _check_no_conflict(settings: Settings, estimator: Any) -> None:
         "early_stopping=False, and leave X_val out.": settings.patience,
         "warm_start=True cannot go on from the trains of the last fit with interaction_cst: what the groups have "
         "learned is no longer told apart. Set warm_start=False.": estimator.warm_start and hasattr(estimator, "model_"),
-        f"checkpoint={shown(folder)} cannot be combined with interaction_cst: groups are learned in turn, and only "
-        "single trains are kept. Set checkpoint=None.": folder is not None,
     }
     for message, is_there in conflicts.items():
         if is_there:

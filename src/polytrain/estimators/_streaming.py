@@ -67,8 +67,13 @@ class Stream:
     scores: NDArray = field(default_factory=lambda: _NO_ROWS)
     scored: NDArray = field(default_factory=lambda: _NO_ROWS)
 
-    def remember(self, rows: Arrays, forgetting: float, rng: np.random.Generator, labels: NDArray = _NO_ROWS) -> None:
-        """Add the rows of a block to the memory, with the shares of their labels, and forget a part of all rows."""
+    def forget(self, part: float) -> None:
+        """Take a part of the weight of all rows so far away."""
+        left = 1.0 - part
+        self.seen, self.weights, self.scored = left * self.seen, left * self.weights, left * self.scored
+
+    def remember(self, rows: Arrays, rng: np.random.Generator, labels: NDArray = _NO_ROWS) -> None:
+        """Add the rows of a block to the memory, with the shares of their labels."""
         X, y, weights = rows
         if len(self.X):
             X, y, weights = (np.concatenate(pair) for pair in zip((self.X, self.y, self.weights), rows, strict=True))
@@ -76,9 +81,9 @@ class Stream:
         if len(X) > _MEMORY_ROWS:
             chosen, weights = _resampled(weights, _MEMORY_ROWS, rng)
             X, y, labels = X[chosen], y[chosen], labels[chosen] if len(labels) else labels
-        self.seen = (1.0 - forgetting) * (self.seen + float(rows[2].sum()))
+        self.seen += float(rows[2].sum())
         self.X, self.y, self.weights = X, y, weights * (self.seen / float(weights.sum()))
-        self.labels, self.scored = labels, (1.0 - forgetting) * self.scored
+        self.labels = labels
         self.n_blocks += 1
 
     def remember_scores(self, scores: NDArray, labels: NDArray) -> None:

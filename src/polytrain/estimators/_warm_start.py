@@ -50,11 +50,9 @@ def _change(model: FittedModel, task: Task) -> str | None:
     if model.n_trains != n_trains:
         return f"the last fit has {model.n_trains} trains and this one needs {n_trains}. Keep the number of outputs"
     for k, (m, basis, degree) in enumerate(zip(model.maps, settings.bases, settings.degrees, strict=True)):
-        is_same = m.needs_values or (m.n == degree + 1 and (m.range is None) == (settings.scale is None))
-        if basis not in ("auto", m.basis) or not is_same:
+        if basis not in ("auto", m.basis) or not (m.needs_values or m.n == degree + 1):
             return (
-                f"the last fit has {m.n} functions of the basis {m.basis!r} and the range {m.range} for feature {k}, "
-                f"and this one asks for basis={basis!r}, degree={degree} and scale={settings.scale!r}. Keep these "
-                "parameters"
+                f"the last fit has {m.n} functions of the basis {m.basis!r} for feature {k}, and this one asks for "
+                f"basis={basis!r} and degree={degree}. Keep these parameters"
             )
     return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -23,7 +22,7 @@ from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.rows import ClassTarget, Rows
 from polytrain.tensor import TensorTrain
-from polytrain.texts import short_list
+from polytrain.texts import short_list, shown
 
 __all__ = ["TensorTrainClassifier"]
 
@@ -51,7 +50,7 @@ def _class_weights(given: Any, classes: NDArray, totals: NDArray) -> NDArray:
     if isinstance(given, str) and given == "balanced":
         return totals.sum() / (len(classes) * totals)
     if not isinstance(given, Mapping):
-        raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {given!r:.60}.")
+        raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {shown(given)}.")
     known = dict.fromkeys(classes.tolist())
     missing = [label for label in given if label not in known]
     if missing:
@@ -71,18 +70,18 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     cores, learned one at a time by sweeps over closed-form problems, or all at once where there are few rows.
 
     With the defaults, everything is chosen from the training rows: which functions, how much they may vary, the
-    regularisation and the ranks, see the guide "How it chooses". Whatever is given is kept. With
-    ``loss="squared", basis="power", degree=1, scale=None, init="random"``, a rank and an alpha it is the paper's TTLS.
+    regularisation and the ranks, see the guide "How it chooses". Whatever is given is kept.
 
     Parameters
     ----------
     loss : {"auto", "squared", "logistic", "multinomial", "squared_hinge"}, default="auto"
         "auto" learns with the squared loss, and turns scores into log-odds by a logistic regression on rows that were
-        left out, so that there are probabilities. "squared" is the paper's TTLS, with scores as they are, "logistic"
-        its TTLR. "multinomial" learns the trains of all classes together, so that a softmax of their scores fits the
-        labels: better probabilities of more than two classes, and slower. With few rows and settings left open it
-        takes what "auto" learns where that has clearly better probabilities of rows that were left out.
-        "squared_hinge" is that of support vector machines; its scores say nothing about probabilities.
+        left out, so that there are probabilities. "squared" keeps the scores as they are, "logistic" learns log-odds,
+        and the scores of "squared_hinge", the loss of support vector machines, say nothing about probabilities.
+
+        "multinomial" learns the trains of all classes together, so that a softmax of their scores fits the labels:
+        better probabilities of more than two classes, and slower. With few rows and settings left open it takes what
+        "auto" learns where that has clearly better probabilities of rows that were left out.
     decision : {"one-vs-rest", "one-vs-one", "binary-code"}, default="one-vs-rest"
         How more than two classes become binary problems: one train per class (largest score), one per pair of classes
         (majority vote), or one per bit of the class index (nearest code word).
@@ -120,11 +119,14 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     >>> model.choice_.basis
     'smooth'
 
-    The polynomial classifier of the paper, with the logistic loss:
+    The classifier of the paper: powers of features as they are, a random start, and the rank and the regularisation
+    given (its gamma is ``alpha``); with ``loss="logistic"`` instead of "squared" it is the paper's other one.
 
-    >>> paper = TensorTrainClassifier(loss="logistic", basis="power", degree=2, rank=4, alpha=1e-4, random_state=0)
+    >>> paper = TensorTrainClassifier(
+    ...     loss="squared", basis="power-unscaled", degree=1, rank=4, alpha=1e-4, init="random", random_state=0
+    ... )
     >>> paper.fit(X, y).trains_[0].ranks
-    (1, 3, 4, 3, 1)
+    (1, 2, 4, 2, 1)
     """
 
     def __init__(
@@ -139,20 +141,14 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         bandwidth: str | float | None = "auto",
         relevance: Any = "auto",
         degree: int | Sequence[int] = 2,
-        scale: str | None = "minmax",
         categorical_features: Any = "from_dtype",
         interaction_cst: Any = None,
         init: str | TensorTrain | Sequence[TensorTrain] = "auto",
         solver: str = "auto",
         max_sweeps: str | int = "auto",
         tol: float = 1e-3,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 2,
-        max_memory: int | str | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
+        early_stopping: bool | float = False,
         warm_start: bool = False,
-        forgetting: float = 0.0,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -201,6 +197,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         sample_weight: ArrayLike | None = None,
         *,
         maps: MapList | None = None,
+        forgetting: float = 0.0,
     ) -> TensorTrainClassifier:
         """Learn from one more block of rows.
 
@@ -222,6 +219,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             Weights; unlike those of `fit`, all of them count in units of a row.
         maps : MapList, optional
             Maps for the first block, such as ``maps_`` of another model, instead of those that it would settle.
+        forgetting : float, default=0.0
+            Part of the weight of all earlier rows, 0 or more and less than 1, that is forgotten before this block.
 
         Returns
         -------
@@ -233,7 +232,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever come.")
         if not is_first and known is not None and not np.array_equal(known, self.classes_):
             raise ValueError(f"classes are {short_list(self.classes_)} since the first call, got {short_list(known)}.")
-        self._learn_block(X, y, sample_weight, maps, partial(self._with_classes, known=known))
+        self._learn_block(X, y, sample_weight, maps, forgetting, partial(self._with_classes, known=known))
         return self
 
     def _with_classes(self, rows: Rows, known: Any) -> Rows:
@@ -315,7 +314,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features; values outside the training range are clipped to it, unless ``scale=None``.
+            Features; values outside the training range are clipped to it, unless ``basis="power-unscaled"``.
 
         Returns
         -------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -55,7 +54,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Which quantile is predicted, for ``loss="quantile"``: 0.9 is exceeded by one target in ten.
     epsilon : float, default=1.35
         For ``loss="huber"``: errors above this many standard deviations count by their size instead of its square.
-    calibration_fraction : float, default=None
+    calibration_fraction : float or None, default=None
         Part of the rows, such as 0.2, that is not learned from but kept for `predict_interval`, which then has a
         guarantee; equal rows stay together. None keeps no rows: intervals come from rows that were left out while the
         settings were chosen.
@@ -101,20 +100,14 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         bandwidth: str | float | None = "auto",
         relevance: Any = "auto",
         degree: int | Sequence[int] = 2,
-        scale: str | None = "minmax",
         categorical_features: Any = "from_dtype",
         interaction_cst: Any = None,
         init: str | TensorTrain | Sequence[TensorTrain] | Sequence[NDArray] = "auto",
         solver: str = "auto",
         max_sweeps: str | int = "auto",
         tol: float = 1e-3,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 2,
-        max_memory: int | str | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
+        early_stopping: bool | float = False,
         warm_start: bool = False,
-        forgetting: float = 0.0,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -170,6 +163,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         offset: ArrayLike | None = None,
         *,
         maps: MapList | None = None,
+        forgetting: float = 0.0,
     ) -> TensorTrainRegressor:
         """Learn from one more block of rows.
 
@@ -189,6 +183,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             Logarithm of the exposure of every row, for "poisson" and "gamma".
         maps : MapList, optional
             Maps for the first block, such as ``maps_`` of another model, instead of those that it would settle.
+        forgetting : float, default=0.0
+            Part of the weight of all earlier rows, 0 or more and less than 1, that is forgotten before this block.
 
         Returns
         -------
@@ -207,7 +203,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         (10, True)
         """
         y, sample_weight = self._with_offset(X, y, sample_weight, offset)
-        self._learn_block(X, y, sample_weight, maps)
+        self._learn_block(X, y, sample_weight, maps, forgetting)
         return self
 
     def _block_targets(self) -> Sequence[NumberTarget]:
@@ -286,7 +282,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features; values outside the training range are clipped to it, unless ``scale=None``.
+            Features; values outside the training range are clipped to it, unless ``basis="power-unscaled"``.
         return_std : bool, default=False
             Whether standard deviations are returned, too.
         offset : array-like of shape (n_samples,), optional

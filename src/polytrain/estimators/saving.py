@@ -64,9 +64,9 @@ def save(estimator: Any, path: str | os.PathLike[str], *, table: dict[str, Any] 
     tensors: dict[str, NDArray] = {}
     parameters = {}
     for name, value in estimator.get_params(deep=False).items():
-        # Folders, given trains and random states belong to one fit.
+        # Given trains and random states belong to one fit.
         is_own = (name == "init" and not isinstance(value, str)) or isinstance(value, np.random.RandomState)
-        if name != "checkpoint" and not is_own:
+        if not is_own:
             parameters[name] = _describe_parameter(name, value, tensors)
     fitted, arrays = describe_fitted(estimator.model_)
     choice = asdict(estimator.choice_)
@@ -218,8 +218,7 @@ def _read_parameters(document: Document, estimator: Any) -> dict[str, Any]:
             raise ValueError("class_weight should hold pairs of a label and a weight.")
         check_hashes((label for label, _ in weights), "class_weight")
         parameters["class_weight"] = dict(weights)
-    # A file must not decide where the next fit on this machine writes, nor how many processes it starts.
-    parameters.pop("checkpoint", None)
+    # A file must not decide how many processes the next fit on this machine starts.
     n_jobs = parameters.get("n_jobs")
     if n_jobs is not None and (type(n_jobs) is not int or n_jobs == 0):
         raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r:.60}.")

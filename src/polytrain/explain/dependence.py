@@ -94,8 +94,8 @@ def partial_dependence(
         its functions are polynomials.
     grid : array-like, or sequence of one array-like per feature, optional
         Values of the features that vary. By default ``grid_size`` values from end to end of the fitted range, or of X
-        if the model was fitted with ``scale=None``; of categories, all levels that the model tells apart, and None for
-        a missing value if training had any. Values outside the fitted range are clipped, as in `predict`.
+        if the basis is "power-unscaled"; of categories, all levels that the model tells apart, and None for a missing
+        value if training had any. Values outside the fitted range are clipped, as in `predict`.
     grid_size : int, default=50
         Length of the default grid.
     sample_weight, feature_names

@@ -229,7 +229,7 @@ def explain_rows(
     if wrong.any():
         raise ValueError(
             f"the score of row {row_names[int(wrong.argmax())]!r} exceeds the largest float, and cannot be explained. "
-            "Check its values, or fit with scale='minmax'."
+            "Check its values, or fit with a basis that scales features, such as 'power'."
         )
     score_names = tuple(fitted.train_names[score] for score in scores)
     scale = _SCALES.get(fitted.link, "score" if fitted.classes is not None else "prediction")

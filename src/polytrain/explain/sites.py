@@ -103,8 +103,8 @@ def make_measure(view: ModelView, X: ArrayLike | None = None, sample_weight: Arr
         measure = feature_map.measure()
         if measure is None:
             raise ValueError(
-                f"the model does not know the range of its feature {name!r} (as with scale=None); pass X, such as the "
-                "training rows, to average over."
+                f"the model does not know the range of its feature {name!r} (as with basis='power-unscaled'); pass X, "
+                "such as the training rows, to average over."
             )
         features.append(measure)
     return ColumnMeasure(view, features)

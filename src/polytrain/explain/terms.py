@@ -102,8 +102,8 @@ def top_terms(
     """Find the k largest terms of a fitted polynomial, without forming its coefficients.
 
     Terms are ordered by their strength, the largest magnitude that they reach in the fitted range, which does not
-    depend on the units of measurement. With ``scale=None`` the range is not known, and features are taken to be of size
-    one at most.
+    depend on the units of measurement. With the basis "power-unscaled" the range is not known, and features are taken
+    to be of size one at most.
 
     The search follows prefixes of terms along the train and leaves those that provably lead to no large term, so the
     result is exact, not sampled; ``exact`` says so.

@@ -30,7 +30,7 @@ class Settings:
         Sweeps that may fail to lower the loss of the validation rows before the train stops.
     joint : bool
         Whether the probabilities of classes are a softmax of the scores of their trains.
-    bases, degrees, scale, bandwidth, relevance
+    bases, degrees, bandwidth, relevance
         As the parameters of the estimators; bases, degrees and a given relevance have one entry per column. Not in a
         plan, which is about maps that are known.
     maps : MapList, optional
@@ -50,7 +50,6 @@ class Settings:
     joint: bool = False
     bases: Sequence[str] = ()
     degrees: Sequence[int] = ()
-    scale: str | None = None
     bandwidth: Any = None
     relevance: Any = None
     maps: MapList | None = None
@@ -73,7 +72,7 @@ class Settings:
             "init": "linear" if self.init == "auto" else self.init,
             "max_sweeps": self.n_sweeps if self.max_sweeps == "auto" else self.max_sweeps,
         }
-        of_maps: dict[str, Any] = {"bases": (), "degrees": (), "scale": None, "bandwidth": None, "relevance": None}
+        of_maps: dict[str, Any] = {"bases": (), "degrees": (), "bandwidth": None, "relevance": None}
         return replace(self, **of_maps, maps=None, groups=None, **{**usual, **changes})
 
     def linear(self, dims: Sequence[int], alpha: float) -> Settings:

@@ -38,7 +38,7 @@ def basis_names() -> list[str]:
     --------
     >>> from polytrain.maps import basis_names
     >>> basis_names()[:4]
-    ['power', 'chebyshev', 'legendre', 'spline']
+    ['power', 'chebyshev', 'legendre', 'power-unscaled']
     """
     return [name for kind in KINDS.values() for name in kind.bases]
 

@@ -40,8 +40,6 @@ class MapSettings:
         Which functions; one of `polytrain.maps.basis_names`.
     degree : int
         Largest power, for polynomials; other maps find the number of their functions themselves.
-    scale : {"minmax"} or None
-        Whether polynomials know the range of the column.
     bandwidth : float or None
         Size of the prior of all columns together; None for 1, and for polynomials as they are.
     n_columns : int
@@ -50,7 +48,6 @@ class MapSettings:
 
     basis: str
     degree: int = 2
-    scale: str | None = "minmax"
     bandwidth: float | None = None
     n_columns: int = 1
 

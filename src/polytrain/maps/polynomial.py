@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from polytrain.arrays import FloatArray
-from polytrain.basis import BASES, get_basis
+from polytrain.basis import BASES, UNSCALED, get_basis
 from polytrain.export_writers import CWriter, GraphWriter
 from polytrain.maps.feature_map import (
     AffinePowers,
@@ -34,12 +34,12 @@ class PolynomialMap(FeatureMap):
     """The first n polynomials of a family in one column.
 
     With a range, values are clipped to it, so that a prediction far from the training data stays finite, and mapped
-    onto [-1, 1]; a constant column becomes 0 everywhere. Without, values are taken as they are (the paper's behaviour).
+    onto [-1, 1]; a constant column becomes 0 everywhere. Without, values are taken as they are.
 
     Parameters
     ----------
-    basis : {"power", "chebyshev", "legendre"}
-        The family.
+    basis : {"power", "chebyshev", "legendre", "power-unscaled"}
+        The family; the last is fitted without a range.
     n : int
         Number of functions, degree + 1.
     low, high : float
@@ -57,7 +57,7 @@ class PolynomialMap(FeatureMap):
     """
 
     kind: ClassVar[str] = "polynomial"
-    bases: ClassVar[tuple[str, ...]] = BASES
+    bases: ClassVar[tuple[str, ...]] = (*BASES, UNSCALED)
 
     basis: str
     n: int
@@ -71,9 +71,8 @@ class PolynomialMap(FeatureMap):
 
     @classmethod
     def fit(cls, settings: MapSettings, column: ColumnSummary) -> Self:
-        if settings.scale is None:
-            return cls(settings.basis, settings.degree + 1)
-        return cls(settings.basis, settings.degree + 1, float(column.low), float(column.high))
+        ends = () if settings.basis == UNSCALED else (float(column.low), float(column.high))
+        return cls(settings.basis, settings.degree + 1, *ends)
 
     @property
     def centre(self) -> float:

@@ -1,13 +1,9 @@
-"""Check rows, weights, offsets and sizes that are given to a fit, each once."""
+"""Check rows, weights and offsets that are given to a fit, each once."""
 
 from __future__ import annotations
 
-import math
-import os
-import re
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -21,7 +17,7 @@ from polytrain.columns import Columns
 from polytrain.learning.losses import Loss, get_loss
 from polytrain.rows.dask_blocks import is_dask
 from polytrain.rows.rows import Arrays
-from polytrain.texts import short_list, shown
+from polytrain.texts import short_list
 
 _check_pair = partial(check_X_y, dtype=COMPUTE_DTYPES)
 
@@ -92,22 +88,6 @@ def check_block(raw: Any, loss: str | None, columns: Columns | None = None) -> A
         if weights.any():
             check_weights(weights, len(X))
     return X, y, weights
-
-
-def check_bytes(name: str, value: Any) -> int:
-    """Return a number of bytes, given as one or as a text such as "2 GB"; None is half of the machine's memory."""
-    if value is None:
-        try:
-            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-        except (AttributeError, ValueError, OSError):  # not every system tells
-            return 4 << 30
-    if isinstance(value, str):
-        parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]?)i?B\s*", value)
-        if parts and math.isfinite(size := float(parts[1]) * 1024.0 ** " kMGT".index(parts[2] or " ")):
-            return max(1, int(size))
-    elif not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0:
-        return int(value)
-    raise ValueError(f"{name} must be a positive number of bytes or a text such as '2 GB', got {shown(value)}.")
 
 
 # exp(700) is nearly the largest number there is.

@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_consistent_length
 from polytrain.checks import check_columns, validate_rows
 from polytrain.columns import Columns, NumberColumn, is_frame, needs_encoding
 from polytrain.columns.column_list import is_identifier
+from polytrain.config import current_config
 from polytrain.learning.engines.runners import ClusterRunner, SpillRunner
 from polytrain.learning.engines.tasks import Runner
 from polytrain.learning.threads import one_blas_thread
-from polytrain.rows.checking import check_arrays, check_block, check_bytes, check_more
+from polytrain.rows.checking import check_arrays, check_block, check_more
 from polytrain.rows.dask_blocks import FEW_BYTES, aligned_blocks, block_bytes, is_dask, join_blocks
 from polytrain.rows.rows import MapRaw, Rows
 from polytrain.sources import SourcePartitions, is_source
@@ -29,8 +30,8 @@ from polytrain.sources import SourcePartitions, is_source
 def open_fit(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss: str | None) -> Iterator[Rows]:
     """Open the rows of a fit, and check those that are in memory. If the fit fails, the estimator is as it was.
 
-    The estimator gets the number and the names of features, as scikit-learn does; its parameters say how much memory
-    rows may take and which columns are categories. ``loss`` is that of a regression, None for classification.
+    The estimator gets the number and the names of features, as scikit-learn does; its parameters say which columns are
+    categories. ``loss`` is that of a regression, None for classification.
     """
     told = ("n_features_in_", "feature_names_in_")
     before = {name: value for name, value in vars(estimator).items() if name in told}
@@ -47,7 +48,7 @@ def open_fit(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss:
 
 @contextmanager
 def _open(estimator: Any, X: Any, y: Any, sample_weight: Any, loss: str | None) -> Iterator[Rows]:
-    categories, max_bytes = estimator.categorical_features, check_bytes("max_memory", estimator.max_memory)
+    categories, max_bytes = estimator.categorical_features, current_config().max_bytes
     if is_dask(X):
         blocks = aligned_blocks(X, y, sample_weight)
         cluster = ClusterRunner()
@@ -155,7 +156,7 @@ def hold_out(rows: Rows, fraction: float) -> tuple[Rows, Rows]:
     numbers = rows.part_numbers(_N_PARTS)
     if len(numbers) < 2:
         raise ValueError(
-            "early_stopping=True needs rows to learn from and other rows to validate with, which must differ, got "
+            "early_stopping needs rows to learn from and other rows to validate with, which must differ, got "
             f"n_samples={rows.summary.n_rows}. Give more rows, or set early_stopping=False."
         )
     stop = min(max(round(fraction * _N_PARTS), numbers[0] + 1), numbers[-1])

@@ -27,7 +27,6 @@ CONVERGENCE_SIZE = ModelSize(20, 1, 8)
 # What the paper's models have in common. All is given, so that no default of the estimators is part of a result.
 _PAPER: dict[str, Any] = {
     "basis": "power",
-    "scale": "minmax",
     "bandwidth": None,
     "categorical_features": None,
     "decision": "one-vs-rest",

@@ -56,7 +56,7 @@ class VirtualExamples:
     Examples
     --------
     >>> from sklearn.decomposition import PCA
-    >>> from polytrain import TensorTrainClassifier
+    >>> from polytrain import TensorTrainClassifier, config_context
     >>> from polytrain_paper.datasets import load_digits_images
     >>> from polytrain_paper.features import Distort, VirtualExamples
     >>> digits = load_digits_images()
@@ -66,7 +66,8 @@ class VirtualExamples:
     >>> source.n_rows
     5985
     >>> settings = {"loss": "squared", "basis": "power", "degree": 2, "rank": 6, "alpha": 1e-3, "random_state": 0}
-    >>> model = TensorTrainClassifier(**settings, max_memory="1 GB").fit(source)
+    >>> with config_context(max_memory="1 GB"):
+    ...     model = TensorTrainClassifier(**settings).fit(source)
 
     The same rows in one array, where the features fit in memory, are learned from faster:
 

@@ -15,7 +15,7 @@ from polytrain.learning.arena import Arena, Buffers, pack, unpack
 _SMALL = 1 << 16
 _REMEDY = (
     "Rows that do not fit in memory wait there during a fit; name a folder with room for them in the environment "
-    "variable TMPDIR, or raise max_memory."
+    "variable TMPDIR, or raise max_memory of polytrain.config_context."
 )
 
 
