@@ -82,8 +82,8 @@ class SharedParameters:
         cheaper of the first two ("auto").
     max_sweeps : int or "auto", default="auto"
         Largest number of sweeps: a sweep updates every core once, from one end of the columns to the other. 0 keeps the
-        start. "auto" is 4, fewer from a good start, and 20 with validation rows. With at least 4096
-        distinct rows, the first two of four or more sweeps see a sample of them.
+        start. "auto" is 4, fewer from a good start, and 20 with validation rows. With at least 4096 distinct rows, the
+        first two of four or more sweeps see a sample of them.
     tol : float, default=1e-3
         Sweeps stop once the objective changes by at most this part of its value over a sweep.
     early_stopping : bool or float, default=False
@@ -110,7 +110,7 @@ class SharedParameters:
         What was chosen and why, with the table of what was tried.
     history_ : list of dict
         One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds, and
-        validation_loss where there are validation rows. Losses are means over the ``n_rows`` rows that the sweep has seen.
+        validation_loss where there are validation rows. Losses are means over the ``n_rows`` rows of the sweep.
     n_iter_ : int
         Number of sweeps of the train that needed the most.
     stop_reason_ : str
