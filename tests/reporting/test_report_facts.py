@@ -12,7 +12,7 @@ from polytrain.columns import CategoryColumn, Columns, NumberColumn
 from polytrain.explain.view import read_model
 from polytrain.reporting.accuracy import ScoredRows, bootstrap_rmse, compare
 from polytrain.reporting.effects import ColumnEffects, effect_section
-from polytrain.tables.evaluation import Answers
+from polytrain.evaluation import Answers
 
 
 def test_bootstrap_holds_the_truth_about_as_often_as_it_says():

@@ -13,7 +13,7 @@ from polytrain.explain import FeatureImportances, LocalExplanations, sobol_indic
 from polytrain.explain.local import number_format
 from polytrain.explain.terms import strongest_terms
 from polytrain.tables import TableModel, load_table_model
-from polytrain.tables.evaluation import RowSample
+from polytrain.evaluation import RowSample
 from polytrain.texts import listed, printable
 
 _DISTRIBUTIONS = {"training": "as in training", "data": "as in DATA"}

@@ -12,7 +12,7 @@ from polytrain.cli.common import CommandError, group, number, one_of, option, se
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names
 from polytrain.tables import DEFAULT_MISSING, fit_table
-from polytrain.tables.evaluation import METRICS
+from polytrain.evaluation import METRICS
 from polytrain.tables.fitting import MAX_CHECK_ROWS
 from polytrain.tables.model import model_facts
 

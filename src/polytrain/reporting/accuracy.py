@@ -18,7 +18,7 @@ from polytrain.explain.local import cell_text
 from polytrain.explain.view import ModelView
 from polytrain.plotting.style import COLOURS, MARKERS, PAPER, shorten
 from polytrain.reporting.pictures import draw_curves, number, percent, picture, table
-from polytrain.tables.evaluation import METRICS, Answers, class_areas, constant_answers, linear_answers
+from polytrain.evaluation import METRICS, Answers, class_areas, constant_answers, linear_answers
 
 _N_BOOTSTRAP = 400
 # Points of a calibration curve with fewer rows are noise.

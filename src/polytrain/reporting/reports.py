@@ -26,7 +26,7 @@ from polytrain.reporting.effects import ColumnEffects, effect_section, row_pictu
 from polytrain.reporting.pictures import number, percent
 from polytrain.reporting.training import settings_section, training_section
 from polytrain.tables import ReadOptions, TableModel
-from polytrain.tables.evaluation import Answers, RowSample
+from polytrain.evaluation import Answers, RowSample
 from polytrain.texts import printable, short_list
 from polytrain.version import __version__
 

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
-from polytrain.tables.evaluation import METRICS, Answers, constant_answers, linear_answers, metric_names
+from polytrain.evaluation import METRICS, Answers, constant_answers, linear_answers, metric_names
 from polytrain.tables.layout import Fact
 from polytrain.tables.model import TableModel
 from polytrain.tables.open_file import open_table_file
@@ -56,7 +56,7 @@ def fit_table(
     folds : int, default=3
         Folds of a cross-validation that measures the error; 0 does without.
     metric : str, optional
-        What is measured, see `polytrain.tables.evaluation.METRICS`; by default "error" or "rmse".
+        What is measured, see `polytrain.evaluation.METRICS`; by default "error" or "rmse".
     seed : int, default=0
         Seed of folds and starts.
     say : callable, optional

@@ -20,7 +20,7 @@ from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel
 from polytrain.models.file import ModelFileError
 from polytrain.tables.cells import FileCells, RowReader, match_texts
-from polytrain.tables.evaluation import Answers, RowSample
+from polytrain.evaluation import Answers, RowSample
 from polytrain.tables.layout import Fact, Layout, column_names, read_section, write_section
 from polytrain.tables.open_file import open_table_file
 from polytrain.tables.options import ReadOptions, Say, TableError, option
@@ -230,7 +230,7 @@ class TableModel:
         Returns
         -------
         dict
-            ``n``, the number of rows, and errors by their names; see `polytrain.tables.evaluation`.
+            ``n``, the number of rows, and errors by their names; see `polytrain.evaluation`.
         """
         with self.open(path, reading) as table:
             return self.answers(table, target=target, decimal=decimal).summary()
