@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -22,9 +23,13 @@ from polytrain.learning.targets import Target
 from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows import Rows
 from polytrain.rows.summary import RowSketch
+from polytrain.texts import html_table, printable
 
 __all__ = ["LITTLE", "N_PARTS", "Choice", "Chosen", "HeldOut", "Settings", "Task", "Tried"]
 
+# Columns of the table of what was tried, and what its last one is.
+_HEAD = ("step", "basis", "bandwidth", "alpha", "rank", "rows", "mean loss")
+_ABOUT_LOSS = "Errors here are mean losses, on rows that were left out; summary() has the error as people count it."
 # With more columns than these, learning their relevance would take minutes.
 _MOST_SIZED = 1000
 # With more columns than these, and than this many times the rows, only straight lines without interactions are learned.
@@ -133,9 +138,9 @@ class Choice:
     parts: tuple[Part, ...] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Chosen:
-    """What a fit has chosen and why, with a table of what it has tried.
+    """What a fit has chosen and why, with a table of what it has tried; ``print`` and notebooks show it.
 
     Attributes
     ----------
@@ -187,13 +192,49 @@ class Chosen:
             relevances=choice.relevances,
         )
 
+    @property
+    def settings(self) -> str:
+        """The settings, as text."""
+        basis = "" if self.basis is None else f"basis {self.basis!r}, "
+        bandwidth = "" if self.bandwidth is None else f"bandwidth {self.bandwidth:.3g}, "
+        return f"{basis}{bandwidth}alpha {self.alpha:.2g}, rank {self.rank}"
+
+    @property
+    def linear_ratio(self) -> float | None:
+        """Mean loss of the best model without interactions, in units of that of the best with them on the same rows.
+
+        None where only one kind was tried. It is a bound: a model without interactions that is out of the race at once
+        keeps an alpha that is not its best.
+        """
+        kinds: dict[tuple[int, bool], tuple[list[float], list[float]]] = {}
+        for t in self.tried:
+            if t.step != "logistic":  # another loss
+                is_linear, is_exact = t.rank == 1, t.step == "linear" or t.rank == 0
+                kinds.setdefault((t.n_rows, is_exact), ([], []))[not is_linear].append(t.error)
+        ratios = [min(linear) / min(others) for linear, others in kinds.values() if linear and others and min(others) > 0]
+        return ratios[-1] if ratios else None
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        return [
+            (t.step, t.basis, f"{t.bandwidth:.3g}", f"{t.alpha:.2g}", str(t.rank or "any"), str(t.n_rows), f"{t.error:.4g}")
+            for t in self.tried
+        ]
+
     def table(self) -> str:
         """Return what was tried, as text."""
-        lines = [f"{'step':<10}{'basis':<17}{'bandwidth':>10}{'alpha':>10}{'rank':>6}{'rows':>8}{'error':>11}"]
-        for t in self.tried:
-            numbers = f"{t.bandwidth:>10.3g}{t.alpha:>10.2g}{t.rank or 'any':>6}{t.n_rows:>8}{t.error:>11.4g}"
-            lines.append(f"{t.step:<10}{t.basis:<17}{numbers}")
-        return "\n".join(lines)
+        form = "{:<10}{:<17}{:>10}{:>10}{:>6}{:>8}{:>11}"
+        return "\n".join(form.format(*cells) for cells in (_HEAD, *self._cells()))
+
+    def __str__(self) -> str:
+        tried = [self.table(), _ABOUT_LOSS] if self.tried else []
+        return "\n".join([self.settings, *self.reasons, *tried])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        lines = [self.settings, *self.reasons, *([_ABOUT_LOSS] if self.tried else [])]
+        tried = html_table(self._cells(), _HEAD) if self.tried else ""
+        return "".join(f"<p>{escape(printable(line))}</p>" for line in lines) + tried
 
     def to_frame(self) -> Any:
         """Return what was tried, as a pandas DataFrame."""

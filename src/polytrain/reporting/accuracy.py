@@ -18,7 +18,7 @@ from polytrain.explain.local import cell_text
 from polytrain.explain.view import ModelView
 from polytrain.plotting.style import COLOURS, MARKERS, PAPER, shorten
 from polytrain.reporting.pictures import draw_curves, number, percent, picture, table
-from polytrain.evaluation import METRICS, Answers, class_areas, constant_answers, linear_answers
+from polytrain.evaluation import METRICS, Answers, class_areas, constant_answers, linear_answers, metric_text
 
 _N_BOOTSTRAP = 400
 # Points of a calibration curve with fewer rows are noise.
@@ -179,8 +179,7 @@ def _in_folds(training: dict[str, Any]) -> str:
     for metric, (_, words, _) in METRICS.items():
         errors = [training.get(f"cv_{name}{metric}") for name in ("", "linear_", "constant_")]
         if all(isinstance(error, float) for error in errors):
-            show: Callable[[Any], str] = percent if metric.endswith("error") else number
-            own, linear, constant = map(show, errors)
+            own, linear, constant = (metric_text(metric, error) for error in errors)
             return (
                 f"In {training.get('cv_folds')} folds of the training rows: {words} {own} for models fitted like this "
                 f"one, {linear} for a linear model, {constant} for a constant."
