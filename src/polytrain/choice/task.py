@@ -1,11 +1,10 @@
-"""What there is to choose, on which rows; what was tried; and what was chosen, for the fit and for people to read."""
+"""What there is to choose, on which rows, and what was chosen for the fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from polytrain.choice.calibration import class_factors
+from polytrain.choice.chosen import Tried
 from polytrain.choice.map_search import ALPHAS, BANDWIDTHS, ChoiceRows, MapMaker, MapSearch, MapTrial
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, make_parts
@@ -23,13 +23,9 @@ from polytrain.learning.targets import Target
 from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows import Rows
 from polytrain.rows.summary import RowSketch
-from polytrain.texts import html_table, printable
 
-__all__ = ["LITTLE", "N_PARTS", "Choice", "Chosen", "HeldOut", "Settings", "Task", "Tried"]
+__all__ = ["LITTLE", "N_PARTS", "Choice", "HeldOut", "Settings", "Task"]
 
-# Columns of the table of what was tried, and what its last one is.
-_HEAD = ("step", "basis", "bandwidth", "alpha", "rank", "rows", "mean loss")
-_ABOUT_LOSS = "Errors here are mean losses, on rows that were left out; summary() has the error as people count it."
 # With more columns than these, learning their relevance would take minutes.
 _MOST_SIZED = 1000
 # With more columns than these, and than this many times the rows, only straight lines without interactions are learned.
@@ -44,36 +40,6 @@ N_PARTS, _PART_ROWS, _SLOW_PART_ROWS = 5, 15_000, 5000
 _RUNG_SWEEPS, _MOST_UPDATES = 2, 500
 # With more than `FEW_ROWS` different rows, the kernel problem is solved for a sample of them.
 _SAMPLE_ROWS = 1000
-
-
-class Tried(NamedTuple):
-    """One line of the table of what was tried.
-
-    Attributes
-    ----------
-    step : {"maps", "relevance", "columns", "bandwidth", "linear", "rank", "exact", "alpha", "logistic"}
-        What was to be decided.
-    basis : str
-        Kind of functions; "given" where the user said it.
-    bandwidth : float
-        NaN where there is none.
-    alpha : float
-        For all rows.
-    rank : int
-        1 for the linear model, 0 for a rank without limit.
-    n_rows : int
-        Different rows that the model has learned from.
-    error : float
-        Mean loss on rows left out: squared errors are in units of the variance of a number, or for targets -1 and 1.
-    """
-
-    step: str
-    basis: str
-    bandwidth: float
-    alpha: float
-    rank: int
-    n_rows: int
-    error: float
 
 
 class HeldOut(NamedTuple):
@@ -136,111 +102,6 @@ class Choice:
     tried: tuple[Tried, ...] = ()
     held_out: HeldOut | None = None
     parts: tuple[Part, ...] | None = None
-
-
-@dataclass(frozen=True, repr=False)
-class Chosen:
-    """What a fit has chosen and why, with a table of what it has tried; ``print`` and notebooks show it.
-
-    Attributes
-    ----------
-    basis : str or None
-        Functions of the columns that left it open; None if all were given.
-    bandwidth : float or None
-        Size of the prior of all columns together; None if no map has one.
-    alpha : float
-        Regularisation.
-    rank : int
-        Largest rank.
-    reasons : tuple of str
-        The decisions, in words; empty if there was nothing to decide.
-    tried : tuple of Tried
-        What was tried, in this order.
-    relevances : tuple of float, or None
-        Size of the prior of every feature in units of the bandwidth; None where all are equal.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from polytrain import TensorTrainRegressor
-    >>> X = np.random.default_rng(0).uniform(size=(100, 2))
-    >>> chosen = TensorTrainRegressor(random_state=0).fit(X, X[:, 0] * X[:, 1]).choice_
-    >>> chosen.basis
-    'smooth'
-    >>> chosen.tried[0]._fields
-    ('step', 'basis', 'bandwidth', 'alpha', 'rank', 'n_rows', 'error')
-    """
-
-    basis: str | None
-    bandwidth: float | None
-    alpha: float
-    rank: int
-    reasons: tuple[str, ...] = ()
-    tried: tuple[Tried, ...] = ()
-    relevances: tuple[float, ...] | None = None
-
-    @classmethod
-    def of(cls, choice: Choice) -> Chosen:
-        """Take what matters afterwards."""
-        return cls(
-            basis=choice.basis,
-            bandwidth=choice.bandwidth,
-            alpha=choice.plan.alpha,
-            rank=max(choice.plan.ranks),
-            reasons=choice.reasons,
-            tried=choice.tried,
-            relevances=choice.relevances,
-        )
-
-    @property
-    def settings(self) -> str:
-        """The settings, as text."""
-        basis = "" if self.basis is None else f"basis {self.basis!r}, "
-        bandwidth = "" if self.bandwidth is None else f"bandwidth {self.bandwidth:.3g}, "
-        return f"{basis}{bandwidth}alpha {self.alpha:.2g}, rank {self.rank}"
-
-    @property
-    def linear_ratio(self) -> float | None:
-        """Mean loss of the best model without interactions, in units of that of the best with them on the same rows.
-
-        None where only one kind was tried. It is a bound: a model without interactions that is out of the race at once
-        keeps an alpha that is not its best.
-        """
-        kinds: dict[tuple[int, bool], tuple[list[float], list[float]]] = {}
-        for t in self.tried:
-            if t.step != "logistic":  # another loss
-                is_linear, is_exact = t.rank == 1, t.step == "linear" or t.rank == 0
-                kinds.setdefault((t.n_rows, is_exact), ([], []))[not is_linear].append(t.error)
-        ratios = [min(linear) / min(others) for linear, others in kinds.values() if linear and others and min(others) > 0]
-        return ratios[-1] if ratios else None
-
-    def _cells(self) -> list[tuple[str, ...]]:
-        return [
-            (t.step, t.basis, f"{t.bandwidth:.3g}", f"{t.alpha:.2g}", str(t.rank or "any"), str(t.n_rows), f"{t.error:.4g}")
-            for t in self.tried
-        ]
-
-    def table(self) -> str:
-        """Return what was tried, as text."""
-        form = "{:<10}{:<17}{:>10}{:>10}{:>6}{:>8}{:>11}"
-        return "\n".join(form.format(*cells) for cells in (_HEAD, *self._cells()))
-
-    def __str__(self) -> str:
-        tried = [self.table(), _ABOUT_LOSS] if self.tried else []
-        return "\n".join([self.settings, *self.reasons, *tried])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        lines = [self.settings, *self.reasons, *([_ABOUT_LOSS] if self.tried else [])]
-        tried = html_table(self._cells(), _HEAD) if self.tried else ""
-        return "".join(f"<p>{escape(printable(line))}</p>" for line in lines) + tried
-
-    def to_frame(self) -> Any:
-        """Return what was tried, as a pandas DataFrame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.tried, columns=list(Tried._fields))
 
 
 @dataclass

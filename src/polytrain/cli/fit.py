@@ -9,12 +9,12 @@ from typing import Any
 from polytrain.atomic_file import written_in_place
 from polytrain.cli import common
 from polytrain.cli.common import CommandError, group, number, one_of, option, several, switch
+from polytrain.estimators.summary import model_facts
+from polytrain.evaluation import METRICS
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names
 from polytrain.tables import DEFAULT_MISSING, fit_table
-from polytrain.evaluation import METRICS
 from polytrain.tables.fitting import MAX_CHECK_ROWS
-from polytrain.estimators.summary import model_facts
 
 # Arguments that are not parameters of fit_table under the same name.
 _OTHERS = {"data", "target", "header", "delimiter", "encoding", "out", "json", "quiet", "run", "command_line"}

@@ -28,7 +28,7 @@ from polytrain.choice import Choice, Chosen, Settings, Task, calibrate, choose
 from polytrain.decisions import Softmax, TwoClasses
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._learning import Goal, fit_trains
-from polytrain.estimators._left_out import LeftOutRows, measure_left_out
+from polytrain.estimators._left_out import see_left_out
 from polytrain.estimators._parameters import (
     SharedParameters,
     check_parameters,
@@ -267,19 +267,16 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
                 starts = [*map(Start, seeds, self._starts(choice, goal), self._checkpoints(n_trains))]
                 results, plan = fit_trains(self, rows, validation, choice, goal, starts, watch, measure)
             model = FittedModel(plan.loss, maps, [result.cores for result in results], **ends)
-            moments, alpha, seen = [result.moments for result in results], plan.alpha, None
-            if number_loss and (left_out := apart or scored) is not None:
-                seen = LeftOutRows.of_numbers(left_out, model, moments, alpha, rows)
-            elif scored is not None:
-                seen = LeftOutRows.of_classes(scored, rows)
+            moments = [result.moments for result in results]
+            seen = see_left_out(model, choice, moments, rows, apart)
             if measure:
-                model = fit_uncertainty(model, alpha, moments, seen, rows.sketch.n_distinct, before)
+                model = fit_uncertainty(model, choice.plan.alpha, moments, seen, rows.sketch.n_distinct, before)
             self._keep(
                 rows.column_names,
                 model_=model.widened(),
                 plan_=replace(plan, rank=maps.widened_ranks(plan.ranks)),
                 choice_=Chosen.of(choice),
-                left_out_=measure_left_out(model, choice, rows, seen),
+                left_out_=None if seen is None else seen.measure(model, choice, rows),
                 stream_=Stream(float(rows.summary.n_rows), float(rows.summary.n_rows)),
                 **_sweeps(results, maps, sizes, degree),
             )
@@ -342,7 +339,9 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
             model = recalibrated(model, stream, targets)
         sizes, degree = model.size if classes is None else np.ones(len(results)), get_loss(plan.loss).degree
         sweeps = _sweeps(results, model.maps, sizes, degree)
-        self._keep(getattr(self, "feature_names_in_", None), model_=model, plan_=plan, stream_=stream, left_out_=None, **sweeps)
+        self._keep(
+            getattr(self, "feature_names_in_", None), model_=model, plan_=plan, stream_=stream, left_out_=None, **sweeps
+        )
 
     def _show_choice(self, choice: Choice) -> None:
         """Log the choice, and with ``verbose`` of 2 or more all trials."""

@@ -18,7 +18,7 @@ from polytrain.explain.view import ModelView, read_model
 from polytrain.learning.losses import get_loss
 from polytrain.texts import html_table, listed, printable, shortened
 
-__all__ = ["Summary", "SummaryMixin", "model_facts"]
+__all__ = ["Summary", "SummaryMixin", "error_lines", "model_facts"]
 
 # Columns that get a bar, those with less than this part of the importance left out, and the letters of a full bar.
 _MOST_BARS, _LEAST_BAR, _BAR = 10, 0.005, 24
@@ -67,7 +67,7 @@ class Summary:
     def of(cls, estimator: Any, view: ModelView | None = None) -> Summary:
         """Summarise a fitted estimator, perhaps with names of its own in a ``view``."""
         view = view or read_model(estimator)
-        error, *details = _error_lines(estimator)
+        error, *details = error_lines(estimator)
         facts, n = model_facts(estimator), len(view.column_names)
         parameters = f"{facts['parameters']:,} parameters"
         title = f"{type(estimator).__name__}, {n:,} column{'s' * (n > 1)}, {parameters}"
@@ -75,7 +75,9 @@ class Summary:
             title,
             error,
             tuple(details),
-            tuple((name, text) for name, text in (*_settings(estimator, facts), *_column_facts(estimator, view)) if text),
+            tuple(
+                (name, text) for name, text in (*_settings(estimator, facts), *_column_facts(estimator, view)) if text
+            ),
             tuple(_importances(view)),
             tuple(map(printable, getattr(estimator, "warnings_", ()))),
         )
@@ -109,7 +111,7 @@ class Summary:
                 f"<td>{100 * share:.1f} %</td></tr>"
                 for name, share in self.bars
             )
-            head = '<tr><th>columns that matter most</th><th></th><th>importance</th></tr>'
+            head = "<tr><th>columns that matter most</th><th></th><th>importance</th></tr>"
             page.append(f'<table class="bars">{head}{"".join(cells)}</table>')
         return f'<div class="polytrain-summary">{_STYLE}{"".join(page)}</div>'
 
@@ -155,7 +157,7 @@ class SummaryMixin:
         return self.summary()._repr_html_() if hasattr(self, "model_") else ""
 
 
-def _error_lines(estimator: Any) -> list[str]:
+def error_lines(estimator: Any) -> list[str]:
     """The error with its rows, other metrics, and simple models on the same rows."""
     left_out: LeftOut | None = estimator.left_out_
     loss, chosen = estimator.plan_.loss, estimator.choice_

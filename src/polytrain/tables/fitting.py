@@ -130,7 +130,7 @@ def fit_table(
     if on_fitted is not None:
         on_fitted(model)
     if folds:
-        facts |= _cross_validate(estimator, X, y, metric, folds, seed, talk)
+        _cross_validate(estimator, X, y, metric, folds, seed, talk)
     facts[f"training_{metric}"] = _figures(estimator, None, (X, y), [metric])["model"][metric]
     facts["total_seconds"] = time.perf_counter() - started
     return model
@@ -154,15 +154,15 @@ def _make_estimator(is_classification: bool, parameters: dict[str, Any]) -> Any:
     return kind(**parameters)
 
 
-def _cross_validate(model: Any, X: Any, y: NDArray, metric: str, n_folds: int, seed: int, say: Say) -> dict[str, Fact]:
-    """Return mean errors over folds, in each of which all settings are chosen again; the model keeps them, too."""
+def _cross_validate(model: Any, X: Any, y: NDArray, metric: str, n_folds: int, seed: int, say: Say) -> None:
+    """Give the model its mean errors over folds, in each of which all settings are chosen again."""
     classify, n_rows = model.model_.classes is not None, len(X)
     names = list(dict.fromkeys([metric, *leading_metrics(model.model_.loss, classify)]))
     if len(X) > MAX_CHECK_ROWS:
         chosen = np.sort(np.random.default_rng(seed).choice(len(X), MAX_CHECK_ROWS, replace=False))
         X, y = X.iloc[chosen], y[chosen]
     if len(y) < 4:
-        return {}
+        return
     # A class with fewer rows than folds cannot be in all of them.
     rarest = int(np.unique(y, return_counts=True)[1].min()) if classify else 0
     splitter = StratifiedKFold if rarest >= n_folds else KFold
@@ -180,7 +180,7 @@ def _cross_validate(model: Any, X: Any, y: NDArray, metric: str, n_folds: int, s
         if figures["model"][metric] is not None:
             folds_figures.append(figures)
     if not folds_figures:
-        return {}
+        return
     means: dict[str, dict[str, float | int]] = {}
     for kind in ("model", "constant", "linear"):
         columns = {name: [figures[kind].get(name) for figures in folds_figures] for name in names}
@@ -189,9 +189,6 @@ def _cross_validate(model: Any, X: Any, y: NDArray, metric: str, n_folds: int, s
     drawn = f"{len(X):,} of {n_rows:,}" if len(X) < n_rows else f"all {n_rows:,}"
     where = f"{drawn} rows in {len(splits)} folds, all settings chosen anew in each"
     model.left_out_ = LeftOut(where, **means)
-    kinds = {"": "model", "linear_": "linear", "constant_": "constant"}
-    errors = {f"cv_{name}{metric}": means[kind][metric] for name, kind in kinds.items() if metric in means[kind]}
-    return {"cv_rows": len(X), "cv_folds": len(splits), **errors}
 
 
 def _figures(
@@ -216,4 +213,6 @@ def _figures(
 def _of_known(answers: Answers, known: NDArray, names: Sequence[str]) -> dict[str, float | None]:
     """Metrics of rows; those of classes that the model does not know are wrong in any case, without probability."""
     figures = answers.only(known).figures(names) if known.any() else dict.fromkeys(names)
-    return figures | {"error": float((~known | (answers.predicted != answers.y)).mean())} if "error" in names else figures
+    return (
+        figures | {"error": float((~known | (answers.predicted != answers.y)).mean())} if "error" in names else figures
+    )

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from polytrain.columns.scalars import text_of
 from polytrain.estimators.saving import load_with_table, save
+from polytrain.estimators.summary import Summary
+from polytrain.evaluation import Answers, RowSample
 from polytrain.explain import LocalExplanations
 from polytrain.explain.local import MISSING, explain_rows
 from polytrain.explain.sites import make_measure
@@ -20,8 +22,6 @@ from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel
 from polytrain.models.file import ModelFileError
 from polytrain.tables.cells import FileCells, RowReader, match_texts
-from polytrain.estimators.summary import Summary
-from polytrain.evaluation import Answers, RowSample
 from polytrain.tables.layout import Fact, Layout, column_names, read_section, write_section
 from polytrain.tables.open_file import open_table_file
 from polytrain.tables.options import ReadOptions, Say, TableError, option
