@@ -260,15 +260,6 @@ class LeftOut(NamedTuple):
         Metrics of models like this one, of the best constant, and of a linear model, which may be empty. The first is
         the one that people think in, see `leading_metrics`.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from polytrain import TensorTrainClassifier
-    >>> left_out = TensorTrainClassifier(random_state=0).fit(*load_iris(return_X_y=True)).left_out_
-    >>> left_out.where
-    'each of the 150 rows left out in turn; they also chose the settings'
-    >>> list(left_out.model), bool(left_out.model["error"] < 0.1 < left_out.constant["error"])
-    (['error', 'auc', 'log_loss'], True)
     """
 
     where: str
@@ -284,7 +275,7 @@ class LeftOut(NamedTuple):
             return None
         n_classes = None if answers.labels is None else len(answers.labels)
         constant = constant_answers(answers.y, answers.y, n_classes, answers.loss, answers.weights)
-        return cls(where, *(_finite(own.figures(names)) for own in (answers, constant)), {})
+        return cls(where, _finite(answers.figures(names)), _finite(constant.figures(names)), {})
 
 
 def _finite(figures: dict[str, float | None]) -> dict[str, float | int]:

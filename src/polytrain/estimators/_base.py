@@ -339,9 +339,8 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
             model = recalibrated(model, stream, targets)
         sizes, degree = model.size if classes is None else np.ones(len(results)), get_loss(plan.loss).degree
         sweeps = _sweeps(results, model.maps, sizes, degree)
-        self._keep(
-            getattr(self, "feature_names_in_", None), model_=model, plan_=plan, stream_=stream, left_out_=None, **sweeps
-        )
+        sweeps["left_out_"] = None  # the figures of the first block are not those of this model
+        self._keep(getattr(self, "feature_names_in_", None), model_=model, plan_=plan, stream_=stream, **sweeps)
 
     def _show_choice(self, choice: Choice) -> None:
         """Log the choice, and with ``verbose`` of 2 or more all trials."""

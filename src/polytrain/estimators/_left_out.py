@@ -77,8 +77,8 @@ def see_left_out(
     # Repetition adds no certainty.
     _, first, place = np.unique(target_hashes(seen.hashes, seen.y)[kept], return_index=True, return_inverse=True)
     weights = np.bincount(place, seen.weights[kept], minlength=len(first))
-    arrays = (array[kept][first] for array in (y, values, leverages))
-    return LeftOutRows(*arrays, weights, int(kept.sum()), held_out is None)
+    y, values, leverages = (array[kept][first] for array in (y, values, leverages))
+    return LeftOutRows(y, values, leverages, weights, int(kept.sum()), held_out is None)
 
 
 def _values_and_leverages(model: FittedModel, moments: Moments, alpha: float, X: NDArray) -> NDArray:

@@ -158,9 +158,7 @@ def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
         model_=fitted,
         plan_=plan,
         choice_=read_value("the choice", document.take("choice", dict), Chosen),
-        left_out_=read_value(
-            "the figures of left-out rows", document.take("left_out", dict, type(None)), LeftOut | None
-        ),
+        left_out_=read_value("left_out", document.take("left_out", dict, type(None)), LeftOut | None),
         stream_=Stream(*seen),
         history_=_read_history(document, fitted.n_features + 1, fitted.n_trains),
         stop_reason_=document.take("stop_reason", str),

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.choice import LITTLE
-from polytrain.evaluation import LeftOut, metric_text
+from polytrain.evaluation import metric_text
 from polytrain.explain import feature_importances
 from polytrain.explain.view import ModelView, read_model
 from polytrain.learning.losses import get_loss
@@ -22,7 +22,6 @@ __all__ = ["Summary", "SummaryMixin", "error_lines", "model_facts"]
 
 # Columns that get a bar, those with less than this part of the importance left out, and the letters of a full bar.
 _MOST_BARS, _LEAST_BAR, _BAR = 10, 0.005, 24
-_CHOICES = ("basis", "bandwidth", "alpha", "rank")
 _KINDS = {"number": ("number", "numbers"), "date": ("date", "dates")}
 # Colours are those of the page around it, light or dark.
 _STYLE = (
@@ -32,8 +31,7 @@ _STYLE = (
     ".polytrain-summary th,.polytrain-summary td{text-align:left;vertical-align:top;padding:.1rem .8rem .1rem 0;"
     "color:inherit;background:none;border:0}.polytrain-summary th{font-weight:600;white-space:nowrap}"
     ".polytrain-summary i{display:block;height:.8em;min-width:2px;margin-top:.3em;background:#2f86c9}"
-    ".polytrain-summary .bars td:nth-child(2){width:10rem}.polytrain-summary .warning{border-left:4px solid #d9822b;"
-    "padding-left:.6rem}</style>"
+    ".polytrain-summary .warning{border-left:4px solid #d9822b;padding-left:.6rem}</style>"
 )
 
 
@@ -45,10 +43,8 @@ class Summary:
     ----------
     title : str
         Kind and size of the model.
-    error : str
-        The error on left-out rows, and which these are.
-    details : tuple of str
-        More about the error: other metrics, and simple models on the same rows.
+    error : tuple of str
+        The error, on which rows it was measured, other metrics, and simple models on the same rows.
     facts : tuple of (str, str)
         What was given and chosen, what was understood of the columns, and which were hardly needed.
     bars : tuple of (str, float)
@@ -57,8 +53,7 @@ class Summary:
     """
 
     title: str
-    error: str
-    details: tuple[str, ...]
+    error: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     bars: tuple[tuple[str, float], ...]
     warnings: tuple[str, ...]
@@ -67,53 +62,43 @@ class Summary:
     def of(cls, estimator: Any, view: ModelView | None = None) -> Summary:
         """Summarise a fitted estimator, perhaps with names of its own in a ``view``."""
         view = view or read_model(estimator)
-        error, *details = error_lines(estimator)
         facts, n = model_facts(estimator), len(view.column_names)
-        parameters = f"{facts['parameters']:,} parameters"
-        title = f"{type(estimator).__name__}, {n:,} column{'s' * (n > 1)}, {parameters}"
-        return cls(
-            title,
-            error,
-            tuple(details),
-            tuple(
-                (name, text) for name, text in (*_settings(estimator, facts), *_column_facts(estimator, view)) if text
-            ),
-            tuple(_importances(view)),
-            tuple(map(printable, getattr(estimator, "warnings_", ()))),
-        )
+        title = f"{facts['estimator']}: {n:,} column{'s' * (n > 1)}, {facts['parameters']:,} parameters"
+        lines = *_settings(estimator, facts), *_column_facts(estimator, view)
+        warned = tuple(map(printable, getattr(estimator, "warnings_", ())))
+        return cls(title, error_lines(estimator), tuple(line for line in lines if line[1]), _importances(view), warned)
 
     def __str__(self) -> str:
-        lines = [self.title, self.error, *(f"  {line}" for line in self.details)]
-        lines += [f"warning: {line}" for line in self.warnings]
+        number, *details = self.error
+        lines = [
+            self.title,
+            number,
+            *(f"  {line}" for line in details),
+            *(f"warning: {line}" for line in self.warnings),
+        ]
         lines += [f"{name:<14}{text}" for name, text in self.facts]
         if self.bars:
+            lines.append("columns that matter most, with their part of all importance:")
             names, largest = [shortened(name, 30) for name, _ in self.bars], self.bars[0][1]
-            width = max(map(len, names))
-            lines.append("columns that matter most, and their part of all importance:")
             for name, (_, share) in zip(names, self.bars, strict=True):
                 bar = "#" * max(round(_BAR * share / largest), 1)
-                lines.append(f"  {name:<{width}}  {100 * share:5.1f} %  {bar}")
+                lines.append(f"  {name:<{max(map(len, names))}} {100 * share:5.1f} % {bar}")
         return "\n".join(lines)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        def lines(name: str, texts: Sequence[str]) -> str:
-            return "".join(f'<p class="{name}">{escape(text)}</p>' for text in texts)
-
-        number, _, where = self.error.partition(", ")
-        page = [lines("", [self.title]), lines("main", [number]), lines("", [where] if where else [])]
-        page += [lines("", self.details), lines("warning", self.warnings), html_table(self.facts)]
+        lines = [("", self.title), ("main", self.error[0]), *(("", line) for line in self.error[1:])]
+        lines += [("warning", line) for line in self.warnings]
+        page = [f'<p class="{name}">{escape(text)}</p>' for name, text in lines]
+        page.append(html_table(self.facts))
         if self.bars:
-            largest = self.bars[0][1]
-            cells = (
-                f'<tr><td>{escape(shortened(name, 60))}</td><td><i style="width:{100 * share / largest:.0f}%"></i></td>'
-                f"<td>{100 * share:.1f} %</td></tr>"
-                for name, share in self.bars
-            )
-            head = "<tr><th>columns that matter most</th><th></th><th>importance</th></tr>"
-            page.append(f'<table class="bars">{head}{"".join(cells)}</table>')
-        return f'<div class="polytrain-summary">{_STYLE}{"".join(page)}</div>'
+            page.append("<p>Columns that matter most, with their part of all importance</p><table>")
+        for name, share in self.bars:
+            bar = f'<i style="width:{8 * share / self.bars[0][1]:.2f}rem"></i>'
+            cells = escape(shortened(name)), bar, f"{100 * share:.1f}&nbsp;%"
+            page.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+        return f'<div class="polytrain-summary">{_STYLE}{"".join(page)}{"</table>" * bool(self.bars)}</div>'
 
 
 class SummaryMixin:
@@ -157,46 +142,36 @@ class SummaryMixin:
         return self.summary()._repr_html_() if hasattr(self, "model_") else ""
 
 
-def error_lines(estimator: Any) -> list[str]:
-    """The error with its rows, other metrics, and simple models on the same rows."""
-    left_out: LeftOut | None = estimator.left_out_
-    loss, chosen = estimator.plan_.loss, estimator.choice_
+def error_lines(estimator: Any) -> tuple[str, ...]:
+    """Return the error with its rows, other metrics, and simple models on the same rows."""
+    left_out, loss, chosen = estimator.left_out_, estimator.plan_.loss, estimator.choice_
     if left_out is None or not left_out.model:
         why = "the fit has kept no scores of left-out rows" if chosen.tried else "no rows were left out of this fit"
-        return [f"error not measured, {why}", "measure it on rows of your own with score"]
-    first, *others = left_out.model
-    is_number = estimator.model_.classes is None
-    unit = " in the target's unit" if first in ("rmse", "mae") else ""
-    mean = "" if estimator.model_.one_output else f", the mean over {estimator.model_.n_trains} targets"
-    lines = [f"{metric_text(first, left_out.model[first], loss)}{unit}{mean}, on {printable(left_out.where)}"]
+        return f"error not measured: {why}", "Measure it with score on rows of your own."
+    (first, value), *others = left_out.model.items()
+    n_targets = 1 if estimator.model_.one_output else estimator.model_.n_trains
+    words = metric_text(first, value, loss) + " in the target's unit" * (first in ("rmse", "mae"))
+    lines = [words + f", the mean over {n_targets} targets" * (n_targets > 1), f"on {printable(left_out.where)}"]
     if others:
-        lines.append(", ".join(metric_text(name, left_out.model[name], loss) for name in others))
-    constant = "the best constant" if is_number else "always the most frequent class"
-    simple = [(constant, left_out.constant), ("a linear model", left_out.linear)]
-    known = [f"{name}: {metric_text(first, figures[first])}" for name, figures in simple if first in figures]
+        lines.append(", ".join(metric_text(*figure, loss) for figure in others))
+    constant = "the best constant" if estimator.model_.classes is None else "always the most frequent class"
+    simple = {constant: left_out.constant, "a linear model": left_out.linear}
+    known = [f"{name} {metric_text(first, figures[first])}" for name, figures in simple.items() if first in figures]
     if known:
-        lines.append(f"on the same rows, {'; '.join(known)}")
-    ratio = chosen.linear_ratio
-    if ratio is not None:
-        gain = f"mean loss up to {ratio:.3g} times as high" if ratio > 1 else "no higher mean loss"
-        lines.append(f"while choosing, models without interactions: {gain}")
-    return lines
+        lines.append(f"beside it, on the same rows: {', '.join(known)}")
+    if chosen.linear_ratio is not None:
+        ratio = f"up to {chosen.linear_ratio:.3g} times as high" if chosen.linear_ratio > 1 else "no higher"
+        lines.append(f"without interactions, the mean loss was {ratio} while choosing")
+    return tuple(lines)
 
 
 def _settings(estimator: Any, facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Settings that were chosen, those that were given, and the loss."""
-    texts = {
-        name: f"{name} {f'{facts[name]:.3g}' if isinstance(facts[name], float) else facts[name]}"
-        for name in _CHOICES
-        if name in facts
-    }
-    chosen = [name for name in texts if isinstance(value := getattr(estimator, name), str) and value == "auto"]
-    given = [texts[name] for name in texts if name not in chosen]
-    return [
-        ("chosen", ", ".join(texts[name] for name in chosen)),
-        ("given", ", ".join(given)),
-        ("loss", get_loss(facts["loss"]).name),
-    ]
+    values = {name: facts[name] for name in ("basis", "bandwidth", "alpha", "rank") if name in facts}
+    texts = {k: f"{k} {value:.3g}" if isinstance(value, float) else f"{k} {value}" for k, value in values.items()}
+    is_auto = {name: isinstance(value := getattr(estimator, name), str) and value == "auto" for name in texts}
+    chosen, given = (", ".join(texts[name] for name in texts if is_auto[name] == wanted) for wanted in (True, False))
+    return [("chosen", chosen), ("given", given), ("loss", get_loss(facts["loss"]).name)]
 
 
 def _column_facts(estimator: Any, view: ModelView) -> list[tuple[str, str]]:
@@ -205,25 +180,17 @@ def _column_facts(estimator: Any, view: ModelView) -> list[tuple[str, str]]:
     kinds = Counter(_KINDS.get(column.kind, ("category", "categories")) for column in view.columns.columns)
     understood = ", ".join(f"{count:,} {words[count > 1]}" for words, count in kinds.items())
     gaps = [names[k] for k, group in enumerate(view.groups) if any(maps[j].has_missing for j in group)]
-    few = [
-        names[k]
-        for k, group in enumerate(view.groups)
-        if relevances is not None and max(relevances[j] for j in group) < LITTLE
-    ]
-    return [
-        ("columns", understood),
-        ("with gaps", listed(gaps)),
-        ("hardly needed", listed(few)),
-    ]
+    sizes = [1.0 if relevances is None else max(relevances[j] for j in group) for group in view.groups]
+    few = [name for name, size in zip(names, sizes, strict=True) if size < LITTLE]
+    return [("columns", understood), ("with gaps", listed(gaps)), ("hardly needed", listed(few))]
 
 
-def _importances(view: ModelView) -> list[tuple[str, float]]:
+def _importances(view: ModelView) -> tuple[tuple[str, float], ...]:
     """The most important columns; none where there is nothing to average over."""
-    try:
+    with suppress(ValueError):
         ranked = feature_importances(view).ranked()[:_MOST_BARS]
-    except ValueError:
-        return []
-    return [(printable(name), share) for name, share in ranked if share >= _LEAST_BAR and np.isfinite(share)]
+        return tuple((printable(name), share) for name, share in ranked if share >= _LEAST_BAR)
+    return ()
 
 
 def model_facts(estimator: Any) -> dict[str, Any]:

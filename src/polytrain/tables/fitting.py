@@ -185,7 +185,8 @@ def _cross_validate(model: Any, X: Any, y: NDArray, metric: str, n_folds: int, s
     for kind in ("model", "constant", "linear"):
         columns = {name: [figures[kind].get(name) for figures in folds_figures] for name in names}
         # A simple model that could not be learned in some fold would be compared on other rows.
-        means[kind] = {name: float(np.mean(some)) for name, some in columns.items() if None not in some}
+        known: dict[str, Any] = {name: some for name, some in columns.items() if None not in some}
+        means[kind] = {name: float(np.mean(some)) for name, some in known.items()}
     drawn = f"{len(X):,} of {n_rows:,}" if len(X) < n_rows else f"all {n_rows:,}"
     where = f"{drawn} rows in {len(splits)} folds, all settings chosen anew in each"
     model.left_out_ = LeftOut(where, **means)
@@ -213,6 +214,6 @@ def _figures(
 def _of_known(answers: Answers, known: NDArray, names: Sequence[str]) -> dict[str, float | None]:
     """Metrics of rows; those of classes that the model does not know are wrong in any case, without probability."""
     figures = answers.only(known).figures(names) if known.any() else dict.fromkeys(names)
-    return (
-        figures | {"error": float((~known | (answers.predicted != answers.y)).mean())} if "error" in names else figures
-    )
+    if "error" in names:
+        figures["error"] = float((~known | (answers.predicted != answers.y)).mean())
+    return figures
