@@ -70,13 +70,8 @@ class Summary:
 
     def __str__(self) -> str:
         number, *details = self.error
-        lines = [
-            self.title,
-            number,
-            *(f"  {line}" for line in details),
-            *(f"warning: {line}" for line in self.warnings),
-        ]
-        lines += [f"{name:<14}{text}" for name, text in self.facts]
+        lines = [self.title, number, *(f"  {line}" for line in details)]
+        lines += [f"{name:<14}{text}" for name, text in (*self.facts, *(("warning", line) for line in self.warnings))]
         if self.bars:
             lines.append("columns that matter most, with their part of all importance:")
             names, largest = [shortened(name, 30) for name, _ in self.bars], self.bars[0][1]
@@ -153,7 +148,7 @@ def error_lines(estimator: Any) -> tuple[str, ...]:
     words = metric_text(first, value, loss) + " in the target's unit" * (first in ("rmse", "mae"))
     lines = [words + f", the mean over {n_targets} targets" * (n_targets > 1), f"on {printable(left_out.where)}"]
     if others:
-        lines.append(", ".join(metric_text(*figure, loss) for figure in others))
+        lines.append(", ".join(metric_text(name, figure, loss) for name, figure in others))
     constant = "the best constant" if estimator.model_.classes is None else "always the most frequent class"
     simple = {constant: left_out.constant, "a linear model": left_out.linear}
     known = [f"{name} {metric_text(first, figures[first])}" for name, figures in simple.items() if first in figures]
