@@ -13,7 +13,6 @@ from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.choice import Chosen, Tried
 from polytrain.estimators import _base
 from polytrain.rows.summary import row_hashes
-from polytrain.sources import ArraySource
 from power_models import power_classifier, power_regressor
 
 EVIL = '<script>alert("x")</script>&\x1b'
@@ -94,8 +93,8 @@ def test_classes_are_those_of_left_out_rows(held_out, n_classes, weighted):
 
 
 def test_a_part_of_many_rows_is_held_out(held_out):
-    X, y = polytrain_rows = np.random.default_rng(0).uniform(size=(1500, 2)), None
-    X, y = polytrain_rows[0], polytrain_rows[0][:, 0] ** 2
+    X = np.random.default_rng(0).uniform(size=(1500, 2))
+    y = X[:, 0] ** 2
     model = TensorTrainRegressor(basis="spline", bandwidth=1.0, rank=2, random_state=0).fit(X, y)
     n_rows = len(held_out[0].hashes)
     assert model.left_out_.where == f"{n_rows} of 1,500 rows held out; they also chose the settings"
@@ -139,7 +138,10 @@ def test_blocks_and_frames_have_the_same_figures(tmp_path):
     X, y = numbers()
     model = TensorTrainRegressor(random_state=0).fit(X, y)
     frame = TensorTrainRegressor(random_state=0).fit(pd.DataFrame(X, columns=list("abc")), y)
-    blocks = TensorTrainRegressor(random_state=0).fit(ArraySource(X, y, block_rows=17))
+    for k, some in enumerate((slice(17), slice(17, 60))):
+        np.save(tmp_path / f"X{k}.npy", X[some])
+        np.save(tmp_path / f"y{k}.npy", y[some])
+    blocks = TensorTrainRegressor(random_state=0).fit(polytrain.sources.open_rows(tmp_path))
     for other in (frame, blocks):
         assert other.left_out_.where == model.left_out_.where
         assert other.left_out_.model == pytest.approx(model.left_out_.model, rel=1e-6)

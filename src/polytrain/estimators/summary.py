@@ -91,8 +91,8 @@ class Summary:
             page.append("<p>Columns that matter most, with their part of all importance</p><table>")
         for name, share in self.bars:
             bar = f'<i style="width:{8 * share / self.bars[0][1]:.2f}rem"></i>'
-            cells = escape(shortened(name)), bar, f"{100 * share:.1f}&nbsp;%"
-            page.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+            number = f'<td style="white-space:nowrap">{100 * share:.1f} %</td>'
+            page.append(f"<tr><td>{escape(shortened(name))}</td><td>{bar}</td>{number}</tr>")
         return f'<div class="polytrain-summary">{_STYLE}{"".join(page)}{"</table>" * bool(self.bars)}</div>'
 
 
@@ -155,7 +155,7 @@ def error_lines(estimator: Any) -> tuple[str, ...]:
     if known:
         lines.append(f"beside it, on the same rows: {', '.join(known)}")
     if chosen.linear_ratio is not None:
-        ratio = f"up to {chosen.linear_ratio:.3g} times as high" if chosen.linear_ratio > 1 else "no higher"
+        ratio = f"up to {chosen.linear_ratio:.3g} times as high" if chosen.linear_ratio > 1.01 else "not clearly higher"
         lines.append(f"without interactions, the mean loss was {ratio} while choosing")
     return tuple(lines)
 
