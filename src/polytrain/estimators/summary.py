@@ -118,6 +118,19 @@ class SummaryMixin:
         >>> from polytrain import TensorTrainClassifier
         >>> X, y = load_iris(return_X_y=True, as_frame=True)
         >>> print(TensorTrainClassifier(random_state=0).fit(X, y).summary())
+        TensorTrainClassifier: 4 columns, 324 parameters
+        error 2.67 %
+          on each of the 150 rows left out in turn; they also chose the settings
+          area under the ROC curve 0.99..., log loss 0.07...
+          beside it, on the same rows: always the most frequent class 66.67 %
+          without interactions, the mean loss was not clearly higher while choosing
+        chosen        basis smooth, bandwidth 0.354, alpha 1e-07, rank 2
+        loss          squared
+        columns       4 numbers
+        columns that matter most, with their part of all importance:
+          petal length (cm)  60... % ########################
+          petal width (cm)   3... % ############...
+        ...
         """
         check_is_fitted(self, "model_")
         return Summary.of(self)
