@@ -46,6 +46,11 @@ def assert_same(model, other, X, atol=1e-6):
     assert (model.choice_.basis, model.choice_.rank) == (other.choice_.basis, other.choice_.rank)
     assert model.choice_.bandwidth == pytest.approx(other.choice_.bandwidth, nan_ok=True)
     assert model.choice_.alpha == pytest.approx(other.choice_.alpha, rel=1e-9)
+    if model.left_out_ is None or other.left_out_ is None:
+        assert model.left_out_ is other.left_out_
+    else:
+        assert model.left_out_.where == other.left_out_.where
+        assert model.left_out_.model == pytest.approx(other.left_out_.model, rel=1e-4)
     assert len(model.choice_.tried) == len(other.choice_.tried)
     for tried, again in zip(model.choice_.tried, other.choice_.tried, strict=True):
         assert (tried.step, tried.basis, tried.rank, tried.n_rows) == (

@@ -116,7 +116,7 @@ def test_losses_of_numbers(tmp_path, capsys, loss, more):
     path = table(tmp_path, "x,y", *(f"{k % 9 / 4},{(k % 9) ** 2 + k % 3 + 1}" for k in range(90)))
     argv = ["fit", path, "--target", "y", "--task", "regression", "--loss", loss, *more, "--out", tmp_path / "m"]
     assert main([str(word) for word in [*argv, "--metric", "deviance", "--json", "--quiet"]]) == 0
-    assert '"cv_deviance": ' in capsys.readouterr().out
+    assert '"deviance": ' in capsys.readouterr().out
     assert main(["evaluate", str(tmp_path / "m"), str(path)]) == 0
     assert "\ndeviance " in capsys.readouterr().out
 

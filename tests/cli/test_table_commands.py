@@ -75,11 +75,14 @@ def test_fit_reports_what_it_did(people, tmp_path, capsys):
     )  # fmt: skip
     facts = json.loads(out)
     assert facts["task"] == "classification"
-    assert (facts["rows"], facts["cv_rows"], facts["cv_folds"]) == (120, 120, 3)
-    assert 0 <= facts["cv_error"] < 0.3
+    assert (facts["rows"], facts["left_out"]["where"]) == (
+        120,
+        "all 120 rows in 3 folds, all settings chosen anew in each",
+    )
+    assert 0 <= facts["left_out"]["model"]["error"] < 0.3
     assert facts["alpha"] == 1e-3
     model = load_table_model(tmp_path / "m")
-    assert model.training["cv_error"] == facts["cv_error"]
+    assert model.estimator.left_out_._asdict() == facts["left_out"]
     # A column is one feature, and what is not given is chosen.
     assert model.view.feature_names == ("age", "job", "grade")
     age, job, grade = model.estimator.maps_
@@ -108,7 +111,7 @@ def test_folds_measure_the_whole_procedure(people, tmp_path, capsys):
     estimator = polytrain.TensorTrainClassifier(alpha=1e-2, random_state=3)
     folds = StratifiedKFold(4, shuffle=True, random_state=3)
     scores = cross_val_score(estimator, rows.X, rows.y, cv=folds)
-    assert facts["cv_error"] == pytest.approx(1 - scores.mean())
+    assert facts["left_out"]["model"]["error"] == pytest.approx(1 - scores.mean())
 
 
 def test_simple_models_on_the_same_folds(tmp_path, capsys):
@@ -123,11 +126,12 @@ def test_simple_models_on_the_same_folds(tmp_path, capsys):
         ("constant", DummyRegressor()),
     ):
         scores = cross_val_score(estimator, X, y, cv=folds, scoring="neg_root_mean_squared_error")
-        assert facts[f"cv_{name}_rmse"] == pytest.approx(-scores.mean())
-    assert facts["cv_linear_rmse"] < facts["cv_constant_rmse"]
+        assert facts["left_out"][name]["rmse"] == pytest.approx(-scores.mean())
+    constant, linear = (facts["left_out"][name]["rmse"] for name in ("constant", "linear"))
+    assert linear < constant
     run(capsys, "report", tmp_path / "m", tmp_path / "rows.npz", "--out", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert f"{facts['cv_linear_rmse']:.5g} for a linear model, {facts['cv_constant_rmse']:.5g} for a constant" in page
+    assert f"the best constant {constant:.5g}, a linear model {linear:.5g}" in page
     assert "linear model (ridge regression)" not in page
 
 
@@ -146,14 +150,16 @@ def test_simple_models_of_classes(people, tmp_path, capsys):
         tmp_path / "m",
     ]
     facts = json.loads(run(capsys, *argv, *FAST, "--loss", "logistic"))
-    assert facts["cv_linear_log_loss"] < 0.5 < facts["cv_constant_log_loss"] < 0.75
+    constant, linear = (facts["left_out"][name] for name in ("constant", "linear"))
+    assert linear["log_loss"] < 0.5 < constant["log_loss"] < 0.75
+    assert next(iter(facts["left_out"]["model"])) == "log_loss"  # what was asked for comes first
 
 
 def test_a_class_with_one_row(people, tmp_path, capsys):
     people.write_text(people.read_text() + "q,33,cook,2,perhaps\n")
     argv = ["fit", people, "--target", "rich", "--drop", "id", "--json", "--quiet", "--out", tmp_path / "m"]
     facts = json.loads(run(capsys, *argv))
-    assert 0 < facts["cv_error"] < 0.5
+    assert 0 < facts["left_out"]["model"]["error"] < 0.5
     assert facts["rows"] == 121
     run(capsys, *argv, "--folds", "0")
     assert len(run(capsys, "predict", tmp_path / "m", people).split()) == 122
@@ -164,10 +170,12 @@ def test_fit_talks_on_stderr_only(people, tmp_path, capsys):
     assert main(argv) == 0
     out, err = capsys.readouterr()
     assert "120 rows, 3 columns (with header), 14 missing cells; classification" in err
-    assert "\nfitting 120 rows, 3 columns\nchosen: functions '" in err
+    assert "\nfitting 120 rows, 3 columns\nchosen: basis '" in err
     assert "\nfold 2 of 2: error " in err
-    assert "cv_error" in out
-    assert "fold" not in out.replace("cv_folds", "")
+    shown = str(polytrain.load(tmp_path / "m").summary())
+    assert out.startswith(shown + "\nmodel ")
+    assert "\n  on all 120 rows in 2 folds, " in shown
+    assert "fold 1" not in out
     assert str(tmp_path / "m") in out
 
 

@@ -630,7 +630,8 @@ def test_verbose_says_what_was_chosen(iris, caplog, capsys, verbose):
     X, y = iris
     model = TensorTrainClassifier(verbose=verbose, random_state=0).fit(X, y)
     lines = [record.getMessage() for record in caplog.records if record.name == "polytrain"]
-    assert f"chosen: {'; '.join(model.choice_.reasons)}" in lines
+    assert f"chosen: {model.choice_.settings}" in lines
+    assert lines[-1] == str(model.summary())
     assert (f"tried:\n{model.choice_.table()}" in lines) == (verbose == 2)
     assert capsys.readouterr().out == ""
 

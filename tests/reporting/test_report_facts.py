@@ -9,10 +9,10 @@ from sklearn.linear_model import LogisticRegression
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.columns import CategoryColumn, Columns, NumberColumn
+from polytrain.evaluation import Answers
 from polytrain.explain.view import read_model
 from polytrain.reporting.accuracy import ScoredRows, bootstrap_rmse, compare
 from polytrain.reporting.effects import ColumnEffects, effect_section
-from polytrain.tables.evaluation import Answers
 
 
 def test_bootstrap_holds_the_truth_about_as_often_as_it_says():

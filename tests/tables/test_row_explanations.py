@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from polytrain.evaluation import RowSample
 from polytrain.explain import explain_local
 from polytrain.tables import TableError, load_table_model
-from polytrain.tables.evaluation import RowSample
 from polytrain.tables.table_file import BLOCK_ROWS
 from power_models import power_regressor
 

@@ -17,7 +17,7 @@ from sklearn.metrics import (
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.cli import main
-from polytrain.tables.evaluation import Answers
+from polytrain.evaluation import Answers
 
 X, Y = load_iris(return_X_y=True)
 

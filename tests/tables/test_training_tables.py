@@ -410,7 +410,7 @@ def test_metrics_of_folds(tmp_path):
     (tmp_path / "a.csv").write_text("x,z,y\n" + "".join(f"{k % 5},{k % 7},{'ab'[k % 5 > 2]}\n" for k in range(70)))
     told = []
     model = fit_table(tmp_path / "a.csv", "y", metric="auc", class_weight="balanced", say=told.append)
-    assert model.training["cv_auc"] > 0.99
+    assert model.estimator.left_out_.model["auc"] > 0.99
     assert any(line.startswith("fold 1 of 3: area under the ROC curve 1") for line in told)
     assert model.estimator.class_weight == "balanced"
 

@@ -6,8 +6,9 @@
 
 from polytrain.choice.calibration import calibrate, class_factors
 from polytrain.choice.choose import choose
+from polytrain.choice.chosen import Chosen, Tried
 from polytrain.choice.map_search import MapMaker
-from polytrain.choice.task import LITTLE, Choice, Chosen, HeldOut, Settings, Task, Tried
+from polytrain.choice.task import LITTLE, Choice, HeldOut, Settings, Task
 
 __all__ = [
     "LITTLE",

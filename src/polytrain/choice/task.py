@@ -1,4 +1,4 @@
-"""What there is to choose, on which rows; what was tried; and what was chosen, for the fit and for people to read."""
+"""What there is to choose, on which rows, and what was chosen for the fit."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from polytrain.choice.calibration import class_factors
+from polytrain.choice.chosen import Tried
 from polytrain.choice.map_search import ALPHAS, BANDWIDTHS, ChoiceRows, MapMaker, MapSearch, MapTrial
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, make_parts
@@ -23,7 +24,7 @@ from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows import Rows
 from polytrain.rows.summary import RowSketch
 
-__all__ = ["LITTLE", "N_PARTS", "Choice", "Chosen", "HeldOut", "Settings", "Task", "Tried"]
+__all__ = ["LITTLE", "N_PARTS", "Choice", "HeldOut", "Settings", "Task"]
 
 # With more columns than these, learning their relevance would take minutes.
 _MOST_SIZED = 1000
@@ -39,36 +40,6 @@ N_PARTS, _PART_ROWS, _SLOW_PART_ROWS = 5, 15_000, 5000
 _RUNG_SWEEPS, _MOST_UPDATES = 2, 500
 # With more than `FEW_ROWS` different rows, the kernel problem is solved for a sample of them.
 _SAMPLE_ROWS = 1000
-
-
-class Tried(NamedTuple):
-    """One line of the table of what was tried.
-
-    Attributes
-    ----------
-    step : {"maps", "relevance", "columns", "bandwidth", "linear", "rank", "exact", "alpha", "logistic"}
-        What was to be decided.
-    basis : str
-        Kind of functions; "given" where the user said it.
-    bandwidth : float
-        NaN where there is none.
-    alpha : float
-        For all rows.
-    rank : int
-        1 for the linear model, 0 for a rank without limit.
-    n_rows : int
-        Different rows that the model has learned from.
-    error : float
-        Mean loss on rows left out: squared errors are in units of the variance of a number, or for targets -1 and 1.
-    """
-
-    step: str
-    basis: str
-    bandwidth: float
-    alpha: float
-    rank: int
-    n_rows: int
-    error: float
 
 
 class HeldOut(NamedTuple):
@@ -131,75 +102,6 @@ class Choice:
     tried: tuple[Tried, ...] = ()
     held_out: HeldOut | None = None
     parts: tuple[Part, ...] | None = None
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What a fit has chosen and why, with a table of what it has tried.
-
-    Attributes
-    ----------
-    basis : str or None
-        Functions of the columns that left it open; None if all were given.
-    bandwidth : float or None
-        Size of the prior of all columns together; None if no map has one.
-    alpha : float
-        Regularisation.
-    rank : int
-        Largest rank.
-    reasons : tuple of str
-        The decisions, in words; empty if there was nothing to decide.
-    tried : tuple of Tried
-        What was tried, in this order.
-    relevances : tuple of float, or None
-        Size of the prior of every feature in units of the bandwidth; None where all are equal.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from polytrain import TensorTrainRegressor
-    >>> X = np.random.default_rng(0).uniform(size=(100, 2))
-    >>> chosen = TensorTrainRegressor(random_state=0).fit(X, X[:, 0] * X[:, 1]).choice_
-    >>> chosen.basis
-    'smooth'
-    >>> chosen.tried[0]._fields
-    ('step', 'basis', 'bandwidth', 'alpha', 'rank', 'n_rows', 'error')
-    """
-
-    basis: str | None
-    bandwidth: float | None
-    alpha: float
-    rank: int
-    reasons: tuple[str, ...] = ()
-    tried: tuple[Tried, ...] = ()
-    relevances: tuple[float, ...] | None = None
-
-    @classmethod
-    def of(cls, choice: Choice) -> Chosen:
-        """Take what matters afterwards."""
-        return cls(
-            basis=choice.basis,
-            bandwidth=choice.bandwidth,
-            alpha=choice.plan.alpha,
-            rank=max(choice.plan.ranks),
-            reasons=choice.reasons,
-            tried=choice.tried,
-            relevances=choice.relevances,
-        )
-
-    def table(self) -> str:
-        """Return what was tried, as text."""
-        lines = [f"{'step':<10}{'basis':<17}{'bandwidth':>10}{'alpha':>10}{'rank':>6}{'rows':>8}{'error':>11}"]
-        for t in self.tried:
-            numbers = f"{t.bandwidth:>10.3g}{t.alpha:>10.2g}{t.rank or 'any':>6}{t.n_rows:>8}{t.error:>11.4g}"
-            lines.append(f"{t.step:<10}{t.basis:<17}{numbers}")
-        return "\n".join(lines)
-
-    def to_frame(self) -> Any:
-        """Return what was tried, as a pandas DataFrame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.tried, columns=list(Tried._fields))
 
 
 @dataclass

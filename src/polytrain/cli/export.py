@@ -11,9 +11,9 @@ from polytrain.atomic_file import write_atomically
 from polytrain.cli import common
 from polytrain.cli.common import option
 from polytrain.columns import DateColumn
+from polytrain.estimators.summary import model_facts
 from polytrain.export import to_c, to_onnx
 from polytrain.tables import TableModel, load_table_model
-from polytrain.tables.model import model_facts
 
 # Longer lists of categories are cut off.
 _MAX_CATEGORIES = 8

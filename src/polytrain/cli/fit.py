@@ -9,12 +9,12 @@ from typing import Any
 from polytrain.atomic_file import written_in_place
 from polytrain.cli import common
 from polytrain.cli.common import CommandError, group, number, one_of, option, several, switch
+from polytrain.estimators.summary import model_facts
+from polytrain.evaluation import METRICS
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names
 from polytrain.tables import DEFAULT_MISSING, fit_table
-from polytrain.tables.evaluation import METRICS
 from polytrain.tables.fitting import MAX_CHECK_ROWS
-from polytrain.tables.model import model_facts
 
 # Arguments that are not parameters of fit_table under the same name.
 _OTHERS = {"data", "target", "header", "delimiter", "encoding", "out", "json", "quiet", "run", "command_line"}
@@ -111,11 +111,17 @@ def fit(arguments: argparse.Namespace) -> None:
     model.save(arguments.out)
     facts, task = model_facts(model.estimator), "classification" if model.is_classifier else "regression"
     results = {"task": task, **{name: facts[name] for name in _SHOWN if name in facts}, **model.training}
-    results["model"] = str(arguments.out)
+    left_out, show_line = model.estimator.left_out_, common.shows_beside(arguments.out)
+    results["left_out"], results["model"] = left_out and left_out._asdict(), str(arguments.out)
     if not in_place:
         results["bytes"] = arguments.out.stat().st_size
-    print_results = common.show_json if arguments.json else common.show_facts
-    print_results(results, common.shows_beside(arguments.out))
+    if arguments.json:
+        common.show_json(results, show_line)
+        return
+    for line in str(model.summary()).split("\n"):
+        show_line(line)
+    size = "" if in_place else f", {results['bytes']:,} bytes"
+    show_line(f"{'model':<14}{arguments.out}{size}, {results['total_seconds']:.1f} seconds")
 
 
 def _parameters(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from polytrain.config import current_config
 from polytrain.decisions import Softmax, TwoClasses
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._learning import Goal, fit_trains
+from polytrain.estimators._left_out import see_left_out
 from polytrain.estimators._parameters import (
     SharedParameters,
     check_factor,
@@ -42,6 +43,8 @@ from polytrain.estimators._probabilities import expected_labels, recalibrated
 from polytrain.estimators._streaming import Stream, go_on
 from polytrain.estimators._uncertainty import fit_uncertainty, set_apart
 from polytrain.estimators._warm_start import last_choice
+from polytrain.estimators.summary import SummaryMixin
+from polytrain.evaluation import LeftOut
 from polytrain.explain import feature_importances
 from polytrain.learning.losses import get_loss
 from polytrain.learning.settings import Start
@@ -135,7 +138,7 @@ def _has_partial_fit(model: Any) -> bool:
 learns_in_blocks = available_if(_has_partial_fit)
 
 
-class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
+class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstimator, ABC):
     """Base of the estimators. Subclasses define their parameters and turn targets into problems."""
 
     # Where scikit-learn's HTML of an estimator leads to.
@@ -145,6 +148,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
     model_: FittedModel
     plan_: Settings
     choice_: Chosen
+    left_out_: LeftOut | None
     stream_: Stream
     history_: list[dict[str, Any]]
     stop_reason_: str
@@ -268,17 +272,22 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
                 starts = [*map(Start, seeds, self._starts(choice, goal), self._checkpoints(n_trains, validation))]
                 results, plan = fit_trains(self, rows, validation, choice, goal, starts, watch, measure)
             model = FittedModel(plan.loss, maps, [result.cores for result in results], **ends)
+            moments = [result.moments for result in results]
+            seen = see_left_out(model, choice, moments, rows, apart)
             if measure:
-                model = fit_uncertainty(model, choice, [result.moments for result in results], rows, apart, before)
+                model = fit_uncertainty(model, choice.plan.alpha, moments, seen, rows.sketch.n_distinct, before)
             self._keep(
                 rows.column_names,
                 model_=model.widened(),
                 plan_=replace(plan, rank=maps.widened_ranks(plan.ranks)),
                 choice_=Chosen.of(choice),
+                left_out_=None if seen is None else seen.measure(model, choice, rows),
                 stream_=Stream(float(rows.summary.n_rows), float(rows.summary.n_rows)),
                 **_sweeps(results, maps, sizes, degree),
             )
             callbacks.end(lambda: {"model_": self.model_})
+        if int(self.verbose) and self.choice_.reasons:
+            show(str(self.summary()))
 
     def _keep(self, column_names: Any, **results: Any) -> Self:
         """Store the results of a fit, by the names of the attributes."""
@@ -337,13 +346,15 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             model = recalibrated(model, stream, targets)
         sizes, degree = model.size if classes is None else np.ones(len(results)), get_loss(plan.loss).degree
         sweeps = _sweeps(results, model.maps, sizes, degree)
+        sweeps["left_out_"] = None  # the figures of the first block are not those of this model
         self._keep(getattr(self, "feature_names_in_", None), model_=model, plan_=plan, stream_=stream, **sweeps)
 
     def _show_choice(self, choice: Choice) -> None:
         """Log the choice, and with ``verbose`` of 2 or more all trials."""
         if int(self.verbose) and choice.reasons:
-            tried = [f"tried:\n{Chosen.of(choice).table()}"] if int(self.verbose) > 1 else []
-            show(*tried, f"chosen: {'; '.join(choice.reasons)}")
+            chosen = Chosen.of(choice)
+            tried = [f"tried:\n{chosen.table()}"] if int(self.verbose) > 1 else []
+            show(*tried, f"chosen: {chosen.settings}")
 
     @property
     def _is_warm(self) -> bool:

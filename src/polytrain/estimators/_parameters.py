@@ -108,6 +108,8 @@ class SharedParameters:
         are equal.
     choice_ : Chosen
         What was chosen and why, with the table of what was tried.
+    left_out_ : LeftOut or None
+        Figures on rows that were not learned from, which `summary` shows; None where there are none.
     history_ : list of dict
         One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds, and
         validation_loss where there are validation rows. Losses are means over the ``n_rows`` rows of the sweep.

@@ -144,6 +144,7 @@ def average(
         model_=averaged,
         plan_=replace(first.plan_, rank=merge.ranks),
         choice_=replace(first.choice_, rank=max(merge.ranks), reasons=(str(merge),), tried=()),
+        left_out_=None,
         stream_=Stream(weight, weight),
         history_=[],
         stop_reason_=first.stop_reason_,

@@ -21,6 +21,7 @@ from polytrain.estimators._parameters import INITS
 from polytrain.estimators._streaming import Stream
 from polytrain.estimators.classifier import TensorTrainClassifier
 from polytrain.estimators.regressor import TensorTrainRegressor
+from polytrain.evaluation import LeftOut
 from polytrain.learning.core_solvers import SOLVERS
 from polytrain.learning.settings import Settings
 from polytrain.models.file import Document, ModelFileError, naming, read_model_file, write_model_file
@@ -69,7 +70,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, table: dict[str, Any] 
         if not is_own:
             parameters[name] = _describe_parameter(name, value, tensors)
     fitted, arrays = describe_fitted(estimator.model_)
-    choice = asdict(estimator.choice_)
+    choice, left_out = asdict(estimator.choice_), estimator.left_out_
     # JSON has no NaN.
     tried = [[None if isinstance(v, float) and math.isnan(v) else v for v in line] for line in choice["tried"]]
     document = {
@@ -79,6 +80,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, table: dict[str, Any] 
         "has_column_names": hasattr(estimator, "feature_names_in_"),
         "plan": {name: getattr(estimator.plan_, name) for name in _PLAN},
         "choice": {**choice, "tried": tried},
+        "left_out": None if left_out is None else left_out._asdict(),
         "seen": [float(weight) for weight in (estimator.stream_.seen, estimator.stream_.first)],
         "stop_reason": estimator.stop_reason_,
         "table": table,
@@ -156,6 +158,7 @@ def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
         model_=fitted,
         plan_=plan,
         choice_=read_value("the choice", document.take("choice", dict), Chosen),
+        left_out_=read_value("left_out", document.take("left_out", dict, type(None)), LeftOut | None),
         stream_=Stream(*seen),
         history_=_read_history(document, fitted.n_features + 1, fitted.n_trains),
         stop_reason_=document.take("stop_reason", str),

@@ -217,7 +217,10 @@ class FittedModel:
 
     def scores(self, X: Array, n_threads: int = 1) -> Array:
         """Scores of all trains on checked rows X (N, d), shape (n_trains, N), float64."""
-        values = self.values(X, n_threads)
+        return self.scaled(self.values(X, n_threads))
+
+    def scaled(self, values: Array) -> Array:
+        """Turn values of all trains into scores, (n_trains, N), in place."""
         if self.rescales:
             values *= self.size[:, None]
             values += self.shift[:, None]
@@ -255,6 +258,11 @@ class FittedModel:
         with np.errstate(over="ignore"):
             numbers = get_loss(self.loss).mean(scores)
         return numbers[0] if self.one_output else np.ascontiguousarray(numbers.T)
+
+    def numbers(self, scores: Array) -> Array:
+        """Numbers (N,) or (N, n_outputs) for the scores (n_trains, N) of a regressor, within its limits."""
+        limited: Array = np.clip(self._predicted(scores), *self.limits)
+        return limited
 
     def deviations(self, X: Array, n_threads: int = 1) -> Array:
         """Standard deviations of checked rows, shaped like predictions."""

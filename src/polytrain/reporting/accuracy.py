@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -14,11 +14,12 @@ from scipy.stats import binomtest
 from sklearn.metrics import precision_recall_curve, precision_recall_fscore_support, roc_curve
 
 from polytrain.columns import DateColumn
+from polytrain.estimators.summary import error_lines
+from polytrain.evaluation import METRICS, Answers, class_areas, constant_answers, linear_answers
 from polytrain.explain.local import cell_text
 from polytrain.explain.view import ModelView
 from polytrain.plotting.style import COLOURS, MARKERS, PAPER, shorten
 from polytrain.reporting.pictures import draw_curves, number, percent, picture, table
-from polytrain.tables.evaluation import METRICS, Answers, class_areas, constant_answers, linear_answers
 
 _N_BOOTSTRAP = 400
 # Points of a calibration curve with fewer rows are noise.
@@ -167,25 +168,11 @@ def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: 
 
     lines = [(model.name, model.how, *model.texts) for model in comparisons]
     listed = table("Errors with 95 % intervals", ("model", "rows", rows.error_name, "interval"), lines, 2)
-    about, note = rows.error_name, _in_folds(rows.training)
+    about, note = rows.error_name, f"While training: {'; '.join(error_lines(rows.view.estimator))}."
     first = picture("Error", listed, draw, height=1.0 + 0.6 * len(lines), about=about, note=note, table=listed)
     if rows.every.labels is None:
         return {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
     return {"pictures": [first, *_curves(rows)], "tables": _class_tables(rows)}
-
-
-def _in_folds(training: dict[str, Any]) -> str:
-    """Errors of the model and of simple models in the folds of the fit, in words; nothing if they are not known."""
-    for metric, (_, words, _) in METRICS.items():
-        errors = [training.get(f"cv_{name}{metric}") for name in ("", "linear_", "constant_")]
-        if all(isinstance(error, float) for error in errors):
-            show: Callable[[Any], str] = percent if metric.endswith("error") else number
-            own, linear, constant = map(show, errors)
-            return (
-                f"In {training.get('cv_folds')} folds of the training rows: {words} {own} for models fitted like this "
-                f"one, {linear} for a linear model, {constant} for a constant."
-            )
-    return ""
 
 
 def _curves(rows: ScoredRows) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 
 from polytrain.atomic_file import write_atomically
 from polytrain.checks import need
+from polytrain.evaluation import Answers, RowSample
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, fitted_model
 from polytrain.plotting.style import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
@@ -26,7 +27,6 @@ from polytrain.reporting.effects import ColumnEffects, effect_section, row_pictu
 from polytrain.reporting.pictures import number, percent
 from polytrain.reporting.training import settings_section, training_section
 from polytrain.tables import ReadOptions, TableModel
-from polytrain.tables.evaluation import Answers, RowSample
 from polytrain.texts import printable, short_list
 from polytrain.version import __version__
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from polytrain.choice import LITTLE
+from polytrain.estimators.summary import model_facts
 from polytrain.plotting import ConvergenceDisplay
 from polytrain.plotting.style import PAPER, draw_lines
 from polytrain.reporting.accuracy import ScoredRows
 from polytrain.reporting.pictures import number, percent, picture, table
-from polytrain.tables.model import model_facts
 
 _REASONS = {"tolerance": "the objective no longer changed", "max_sweeps": "the largest number of sweeps was reached"}
 

@@ -17,7 +17,15 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
-from polytrain.tables.evaluation import METRICS, Answers, constant_answers, linear_answers, metric_names
+from polytrain.evaluation import (
+    Answers,
+    LeftOut,
+    constant_answers,
+    leading_metrics,
+    linear_answers,
+    metric_names,
+    metric_text,
+)
 from polytrain.tables.layout import Fact
 from polytrain.tables.model import TableModel
 from polytrain.tables.open_file import open_table_file
@@ -56,7 +64,7 @@ def fit_table(
     folds : int, default=3
         Folds of a cross-validation that measures the error; 0 does without.
     metric : str, optional
-        What is measured, see `polytrain.tables.evaluation.METRICS`; by default "error" or "rmse".
+        What is measured, see `polytrain.evaluation.METRICS`; by default "error" or "rmse".
     seed : int, default=0
         Seed of folds and starts.
     say : callable, optional
@@ -118,13 +126,12 @@ def fit_table(
     for warning in warned:
         talk(f"note: {warning.message}")
     facts["fit_seconds"] = time.perf_counter() - fit_started
-    for reason in estimator.choice_.reasons:
-        talk(f"chosen: {reason}")
+    talk(f"{'chosen' if estimator.choice_.tried else 'given'}: {estimator.choice_.settings}")
     if on_fitted is not None:
         on_fitted(model)
     if folds:
-        facts |= _cross_validate(estimator, X, y, metric, folds, seed, talk)
-    facts[f"training_{metric}"] = _errors(estimator, None, (X, y), metric)[metric]
+        _cross_validate(estimator, X, y, metric, folds, seed, talk)
+    facts[f"training_{metric}"] = _figures(estimator, None, (X, y), [metric])["model"][metric]
     facts["total_seconds"] = time.perf_counter() - started
     return model
 
@@ -147,61 +154,66 @@ def _make_estimator(is_classification: bool, parameters: dict[str, Any]) -> Any:
     return kind(**parameters)
 
 
-def _cross_validate(model: Any, X: Any, y: NDArray, metric: str, n_folds: int, seed: int, say: Say) -> dict[str, Fact]:
-    """Return mean errors over folds, in each of which all settings are chosen again."""
-    classify = model.model_.classes is not None
+def _cross_validate(model: Any, X: Any, y: NDArray, metric: str, n_folds: int, seed: int, say: Say) -> None:
+    """Give the model its mean errors over folds, in each of which all settings are chosen again."""
+    classify, n_rows = model.model_.classes is not None, len(X)
+    names = list(dict.fromkeys([metric, *leading_metrics(model.model_.loss, classify)]))
     if len(X) > MAX_CHECK_ROWS:
         chosen = np.sort(np.random.default_rng(seed).choice(len(X), MAX_CHECK_ROWS, replace=False))
         X, y = X.iloc[chosen], y[chosen]
     if len(y) < 4:
-        return {}
+        return
     # A class with fewer rows than folds cannot be in all of them.
     rarest = int(np.unique(y, return_counts=True)[1].min()) if classify else 0
     splitter = StratifiedKFold if rarest >= n_folds else KFold
     folds = splitter(min(n_folds, len(y)), shuffle=True, random_state=seed)
     splits = list(folds.split(np.zeros(len(y)), y))
-    errors: dict[str, list[float]] = {}
+    folds_figures: list[dict[str, dict[str, float | None]]] = []
     for number, (learned, tested) in enumerate(splits, 1):
         if classify and len(np.unique(y[learned])) < 2:
             continue
         rows = X.iloc[learned], y[learned]
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # the same was said of all rows
             fitted = clone(model).fit(*rows)
-        by_model = _errors(fitted, rows, (X.iloc[tested], y[tested]), metric)
-        error = by_model[metric]
-        shown = "-" if error is None else f"{100 * error:.2f} %" if metric.endswith("error") else f"{error:.5g}"
-        say(f"fold {number} of {len(splits)}: {METRICS[metric][1]} {shown}")
-        if error is not None:
-            for name, value in by_model.items():
-                errors.setdefault(name, []).extend([] if value is None else [value])
-    if not errors:
-        return {}
-    # A simple model that could not be learned in some fold would be compared on other rows.
-    means = {f"cv_{name}": float(np.mean(some)) for name, some in errors.items() if len(some) == len(errors[metric])}
-    return {"cv_rows": len(X), "cv_folds": len(splits), **means}
+        figures = _figures(fitted, rows, (X.iloc[tested], y[tested]), names)
+        say(f"fold {number} of {len(splits)}: {metric_text(metric, figures['model'][metric], fitted.model_.loss)}")
+        if figures["model"][metric] is not None:
+            folds_figures.append(figures)
+    if not folds_figures:
+        return
+    means: dict[str, dict[str, float | int]] = {}
+    for kind in ("model", "constant", "linear"):
+        columns = {name: [figures[kind].get(name) for figures in folds_figures] for name in names}
+        # A simple model that could not be learned in some fold would be compared on other rows.
+        known: dict[str, Any] = {name: some for name, some in columns.items() if None not in some}
+        means[kind] = {name: float(np.mean(some)) for name, some in known.items()}
+    drawn = f"{len(X):,} of {n_rows:,}" if len(X) < n_rows else f"all {n_rows:,}"
+    where = f"{drawn} rows in {len(splits)} folds, all settings chosen anew in each"
+    model.left_out_ = LeftOut(where, **means)
 
 
-def _errors(
-    model: Any, learned: tuple[Any, NDArray] | None, tested: tuple[Any, NDArray], metric: str
-) -> dict[str, float | None]:
-    """Error of a model on rows, and of simple ones that learn from the rows that it has learned from, by name."""
+def _figures(
+    model: Any, learned: tuple[Any, NDArray] | None, tested: tuple[Any, NDArray], names: Sequence[str]
+) -> dict[str, dict[str, float | None]]:
+    """Metrics of a model on rows, and of simple ones that learn from the rows that it has learned from."""
     fitted, features, y = model.model_, model.model_.encode(tested[0], model), tested[1]
     n_classes, known = None, np.ones(len(y), dtype=bool)
     if fitted.classes is not None:
         n_classes, places = len(fitted.classes), np.searchsorted(fitted.classes, y).clip(max=len(fitted.classes) - 1)
         known, y = fitted.classes[places] == y, places
-    every: dict[str, Answers | None] = {metric: Answers.of(fitted, features, y)}
+    every: dict[str, Answers | None] = {"model": Answers.of(fitted, features, y)}
     if learned is not None:
         X, target = fitted.encode(learned[0], model), learned[1]
         target = target if n_classes is None else np.searchsorted(fitted.classes, target)
         categories = {k for k, feature_map in enumerate(fitted.maps) if feature_map.basis == "category"}
-        every[f"linear_{metric}"] = linear_answers(X, target, features, y, categories, n_classes, fitted.loss)
-        every[f"constant_{metric}"] = constant_answers(target, y, n_classes, fitted.loss)
-    return {name: None if answers is None else _error(answers, known, metric) for name, answers in every.items()}
+        every["linear"] = linear_answers(X, target, features, y, categories, n_classes, fitted.loss)
+        every["constant"] = constant_answers(target, y, n_classes, fitted.loss)
+    return {kind: {} if answers is None else _of_known(answers, known, names) for kind, answers in every.items()}
 
 
-def _error(answers: Answers, known: NDArray, metric: str) -> float | None:
-    """Error on rows; those of classes that the model does not know are wrong in any case, and have no probability."""
-    if metric == "error":
-        return float((~known | (answers.predicted != answers.y)).mean())
-    return METRICS[metric][2](answers.only(known)) if known.any() else None
+def _of_known(answers: Answers, known: NDArray, names: Sequence[str]) -> dict[str, float | None]:
+    """Metrics of rows; those of classes that the model does not know are wrong in any case, without probability."""
+    figures = answers.only(known).figures(names) if known.any() else dict.fromkeys(names)
+    if "error" in names:
+        figures["error"] = float((~known | (answers.predicted != answers.y)).mean())
+    return figures

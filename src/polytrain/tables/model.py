@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from polytrain.columns.scalars import text_of
 from polytrain.estimators.saving import load_with_table, save
+from polytrain.estimators.summary import Summary
+from polytrain.evaluation import Answers, RowSample
 from polytrain.explain import LocalExplanations
 from polytrain.explain.local import MISSING, explain_rows
 from polytrain.explain.sites import make_measure
@@ -20,14 +22,13 @@ from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel
 from polytrain.models.file import ModelFileError
 from polytrain.tables.cells import FileCells, RowReader, match_texts
-from polytrain.tables.evaluation import Answers, RowSample
 from polytrain.tables.layout import Fact, Layout, column_names, read_section, write_section
 from polytrain.tables.open_file import open_table_file
 from polytrain.tables.options import ReadOptions, Say, TableError, option
 from polytrain.tables.table_file import TableFile
 from polytrain.texts import listed
 
-__all__ = ["PreparedBlock", "TableModel", "load_table_model", "model_facts"]
+__all__ = ["PreparedBlock", "TableModel", "load_table_model"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,10 @@ class TableModel:
         has_names = self.fitted.columns is not None or hasattr(self.estimator, "feature_names_in_")
         names = None if has_names else list(self.layout.names)
         return read_model(self.estimator, names).on_features()
+
+    def summary(self) -> Summary:
+        """Return what there is to know about the fit, as ``estimator.summary()`` does, with the names of the file."""
+        return Summary.of(self.estimator, self.view)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file that holds both estimator and layout."""
@@ -230,7 +235,7 @@ class TableModel:
         Returns
         -------
         dict
-            ``n``, the number of rows, and errors by their names; see `polytrain.tables.evaluation`.
+            ``n``, the number of rows, and errors by their names; see `polytrain.evaluation`.
         """
         with self.open(path, reading) as table:
             return self.answers(table, target=target, decimal=decimal).summary()
@@ -340,26 +345,3 @@ def load_table_model(path: str | os.PathLike[str]) -> TableModel:
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"{path!s} is not a valid model file: {error}") from error
     return TableModel(estimator, layout, training)
-
-
-def model_facts(estimator: Any) -> dict[str, Any]:
-    """Return properties of a fitted estimator by name, in the order in which they are shown."""
-    plan, maps, bandwidth = estimator.plan_, estimator.maps_, estimator.choice_.bandwidth
-    is_polynomial = all(feature_map.powers is not None for feature_map in maps)
-    facts: dict[str, Any] = {
-        "estimator": type(estimator).__name__,
-        "loss": plan.loss,
-        **({"degree": max(maps.dims) - 1} if is_polynomial else {"functions": max(maps.dims)}),
-        "rank": max(plan.ranks),
-        "alpha": plan.alpha,
-        **({} if bandwidth is None else {"bandwidth": bandwidth}),
-        "basis": ", ".join(dict.fromkeys(feature_map.basis for feature_map in maps)),
-        "features": estimator.model_.n_features,
-        "parameters": estimator.n_parameters_,
-        "sweeps": estimator.n_iter_,
-        "stop_reason": estimator.stop_reason_,
-    }
-    if estimator.model_.classes is not None:
-        facts["classes"] = [str(label) for label in estimator.classes_]
-        facts["decision"] = estimator.decision_.name
-    return facts

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,10 @@ from sklearn import metrics
 
 from polytrain.learning.losses import get_loss
 
-__all__ = ["METRICS", "Answers", "RowSample", "class_areas", "constant_answers", "linear_answers", "metric_names"]
+__all__ = [
+    *("METRICS", "Answers", "LeftOut", "RowSample", "class_areas", "constant_answers", "linear_answers"),
+    *("leading_metrics", "metric_names", "metric_text"),
+]
 
 # Probabilities are counted in this many bins, of which a plot may join some.
 N_BINS = 20
@@ -27,7 +30,7 @@ class Answers:
     ``y`` and ``predicted`` are (N,) or (N, n_targets); for classes, indexes. ``decided`` and ``probabilities``,
     (N, n_classes), are the decision function (of two classes its negative and itself) and what ``predict_proba``
     returns, or None. ``loss`` is the loss of the model, whose deviance is measured, and ``labels`` are the names of the
-    classes, None for regression.
+    classes, None for regression. ``weights`` (N,) are those of the rows; None if all are equal.
     """
 
     y: NDArray
@@ -36,6 +39,7 @@ class Answers:
     probabilities: NDArray | None = None
     loss: str = "squared"
     labels: list[str] | None = None
+    weights: NDArray | None = None
 
     @staticmethod
     def of(fitted: Any, X: NDArray, y: NDArray) -> Answers:
@@ -43,12 +47,20 @@ class Answers:
         if fitted.classes is None:
             return Answers(y, fitted.predict(X), loss=fitted.loss)
         # All answers come from the scores, which are what takes time.
-        scores, n_classes = fitted.scores(X), len(fitted.classes)
+        return Answers.of_scores(fitted, fitted.scores(X), y)
+
+    @staticmethod
+    def of_scores(fitted: Any, scores: NDArray, y: NDArray, weights: NDArray | None = None) -> Answers:
+        """Make answers of scores (n_trains, N), which may be those of models without these rows."""
+        if fitted.classes is None:
+            return Answers(y, fitted.numbers(scores), loss=fitted.loss, weights=weights)
+        n_classes = len(fitted.classes)
         decided = fitted.decision.decide(scores, n_classes)
         predicted = fitted.decision.choose(decided)
         decided = np.column_stack([-decided, decided]) if decided.ndim == 1 else decided
         probabilities = fitted.decision.probabilities(scores, n_classes) if fitted.has_probabilities else None
-        return Answers(y, predicted, decided, probabilities, fitted.loss, [str(label) for label in fitted.classes])
+        labels = [str(label) for label in fitted.classes]
+        return Answers(y, predicted, decided, probabilities, fitted.loss, labels, weights)
 
     @staticmethod
     def join(parts: list[Answers]) -> Answers:
@@ -60,7 +72,7 @@ class Answers:
         return self._changed(lambda name: getattr(self, name)[rows])
 
     def _changed(self, change: Callable[[str], Any]) -> Answers:
-        names = ("y", "predicted", "decided", "probabilities")
+        names = ("y", "predicted", "decided", "probabilities", "weights")
         return replace(self, **{name: change(name) for name in names if getattr(self, name) is not None})
 
     @property
@@ -89,10 +101,14 @@ class Answers:
         right = (self.predicted == self.y).astype(np.float64)
         return np.stack([np.bincount(place, weights, minlength=N_BINS) for weights in (None, sure, right)])
 
+    def figures(self, names: Iterable[str]) -> dict[str, float | None]:
+        """Return some metrics by name."""
+        return {name: METRICS[name][2](self) for name in names}
+
     def summary(self) -> dict[str, Any]:
         """Return the figures by name; None for those that these rows do not have."""
         names = metric_names("regression" if self.labels is None else "classification")
-        figures: dict[str, Any] = {"n": self.n} | {name: METRICS[name][2](self) for name in names}
+        figures: dict[str, Any] = {"n": self.n, **self.figures(names)}
         if self.labels is None:
             return figures | {"largest_error": float(np.abs(self.predicted - self.y).max())}
         figures |= {"accuracy": 1.0 - figures["error"], "balanced_accuracy": 1.0 - figures["balanced_error"]}
@@ -131,14 +147,17 @@ def class_areas(answers: Answers) -> dict[int, tuple[float, float]]:
         for k in range(1 if ranking.shape[1] == 2 else 0, ranking.shape[1]):
             truth, values = answers.y == k, ranking[:, k]
             if 0 < truth.sum() < len(truth):
-                precision = metrics.average_precision_score(truth, values)
-                areas[k] = float(metrics.roc_auc_score(truth, values)), float(precision)
+                precision = metrics.average_precision_score(truth, values, sample_weight=answers.weights)
+                areas[k] = float(metrics.roc_auc_score(truth, values, sample_weight=answers.weights)), float(precision)
     return areas
 
 
 def _log_loss(answers: Answers) -> float | None:
     sure = answers.probabilities
-    return None if sure is None else float(metrics.log_loss(answers.y, sure, labels=np.arange(sure.shape[1])))
+    if sure is None:
+        return None
+    labels = np.arange(sure.shape[1])
+    return float(metrics.log_loss(answers.y, sure, labels=labels, sample_weight=answers.weights))
 
 
 def _auc(answers: Answers) -> float | None:
@@ -151,15 +170,17 @@ def _auc(answers: Answers) -> float | None:
 def _scaled(error: Callable[..., Any], answers: Answers) -> float:
     """Compute an error of numbers on numbers of size one: squares of large ones would overflow."""
     top = float(max(np.abs(answers.y).max(), np.abs(answers.predicted).max())) or 1.0
-    return top * float(error(answers.y / top, answers.predicted / top))
+    return top * float(error(answers.y / top, answers.predicted / top, sample_weight=answers.weights))
 
 
 def _deviance(answers: Answers) -> float | None:
     """Mean deviance of the model's loss: Poisson, gamma, pinball, or else the mean squared error."""
-    loss = get_loss(answers.loss)
+    loss, options = get_loss(answers.loss), {"sample_weight": answers.weights}
+    columns = (values.reshape(answers.n, -1).T for values in (answers.y, answers.predicted))
     try:
         with np.errstate(over="ignore"):
-            deviance = float(getattr(metrics, loss.metric)(answers.y, answers.predicted, **loss.metric_options))
+            measure = partial(getattr(metrics, loss.metric), **loss.metric_options, **options)
+            deviance = float(np.mean([measure(*pair) for pair in zip(*columns, strict=True)]))
     except ValueError:  # a count below 0, or an amount of 0
         return None
     return deviance if np.isfinite(deviance) else None
@@ -169,17 +190,21 @@ def _r2(answers: Answers) -> float | None:
     top = float(np.abs(answers.y).max()) or 1.0
     if (np.ptp(answers.y, axis=0) == 0).all():
         return None
-    return float(metrics.r2_score(answers.y / top, answers.predicted / top))
+    return float(metrics.r2_score(answers.y / top, answers.predicted / top, sample_weight=answers.weights))
 
 
 def _balanced_error(answers: Answers) -> float:
-    y = answers.y
-    return 1.0 - float(metrics.recall_score(y, answers.predicted, labels=np.unique(y), average="macro"))
+    y, options = answers.y, {"average": "macro", "sample_weight": answers.weights}
+    return 1.0 - float(metrics.recall_score(y, answers.predicted, labels=np.unique(y), **options))
+
+
+def _error(answers: Answers) -> float:
+    return float(metrics.zero_one_loss(answers.y, answers.predicted, sample_weight=answers.weights))
 
 
 #: Name -> (task, words for people, error of answers). Less is better, except for auc and r2.
 METRICS: dict[str, tuple[str, str, Callable[[Answers], float | None]]] = {
-    "error": ("classification", "error", lambda a: float(metrics.zero_one_loss(a.y, a.predicted))),
+    "error": ("classification", "error", _error),
     "balanced_error": ("classification", "error, the mean over classes", _balanced_error),
     "log_loss": ("classification", "log loss", _log_loss),
     "auc": ("classification", "area under the ROC curve", _auc),
@@ -195,18 +220,87 @@ def metric_names(task: str) -> list[str]:
     return [name for name, (kind, _, _) in METRICS.items() if kind == task]
 
 
+def leading_metrics(loss: str, classify: bool) -> tuple[str, ...]:
+    """Return the metrics that say most about models with this loss; the first is the one that people think in.
+
+    >>> leading_metrics("squared", False), leading_metrics("absolute", False), leading_metrics("poisson", False)
+    (('rmse', 'r2'), ('mae', 'r2'), ('deviance', 'rmse'))
+    """
+    if classify:
+        return "error", "auc", "log_loss"
+    kind = get_loss(loss)
+    if kind.metric != "mean_squared_error":
+        return "deviance", "rmse"
+    return ("mae" if kind.name == "absolute" else "rmse"), "r2"
+
+
+def metric_text(name: str, value: float | None, loss: str | None = None) -> str:
+    """Write a figure as people read it: an error in per cent, after its name if the ``loss`` of the model is given.
+
+    >>> metric_text("error", 0.0281), metric_text("deviance", 0.5, "poisson")
+    ('2.81 %', 'mean Poisson deviance 0.5')
+    """
+    text = "-" if value is None else f"{100 * value:.2f} %" if name.endswith("error") else f"{value:.5g}"
+    if loss is None:
+        return text
+    words = METRICS[name][1]
+    if name == "deviance":
+        words = get_loss(loss).metric.replace("_", " ").replace("poisson", "Poisson")
+    return f"{words} {text}"
+
+
+class LeftOut(NamedTuple):
+    """Figures of a model on rows that it has not learned from, and of simple models on the same rows.
+
+    Attributes
+    ----------
+    where : str
+        Which rows these are.
+    model, constant, linear : dict
+        Metrics of models like this one, of the best constant, and of a linear model, which may be empty. The first is
+        the one that people think in, see `leading_metrics`.
+
+    """
+
+    where: str
+    model: dict[str, float | int]
+    constant: dict[str, float | int]
+    linear: dict[str, float | int]
+
+    @classmethod
+    def of(cls, answers: Answers, where: str) -> LeftOut | None:
+        """Measure answers, beside the best constant; None where they are not finite."""
+        names = leading_metrics(answers.loss, answers.labels is not None)
+        if answers.labels is None and not np.isfinite(answers.predicted).all():
+            return None
+        n_classes = None if answers.labels is None else len(answers.labels)
+        constant = constant_answers(answers.y, answers.y, n_classes, answers.loss, answers.weights)
+        return cls(where, _finite(answers.figures(names)), _finite(constant.figures(names)), {})
+
+
+def _finite(figures: dict[str, float | None]) -> dict[str, float | int]:
+    return {name: value for name, value in figures.items() if value is not None and np.isfinite(value)}
+
+
 # --- simple models to compare with ---
 
 
-def constant_answers(learned: NDArray, y: NDArray, n_classes: int | None, loss: str = "squared") -> Answers:
-    """Answer all rows with the most frequent class, or the best constant, of the targets ``learned``."""
+def constant_answers(
+    learned: NDArray, y: NDArray, n_classes: int | None, loss: str = "squared", weights: NDArray | None = None
+) -> Answers:
+    """Answer all rows with the most frequent class, or the best constant, of the targets ``learned``.
+
+    ``weights`` are those of the rows of both, if any.
+    """
+    given, weights = weights, np.ones(len(learned)) if weights is None else weights
     if n_classes is not None:
-        shares = np.bincount(learned, minlength=n_classes) / len(learned)
+        shares = np.bincount(learned, weights, minlength=n_classes) / weights.sum()
         sure = np.tile(shares, (len(y), 1))
-        return Answers(y, sure.argmax(axis=1), sure, sure, loss)
-    rule, weights = get_loss(loss), np.ones(len(learned))
+        return Answers(y, sure.argmax(axis=1), sure, sure, loss, weights=given)
+    rule = get_loss(loss)
     starts = np.array([rule.start(column, weights) for column in learned.reshape(len(learned), -1).T])
-    return Answers(y, np.broadcast_to(rule.mean(starts), (len(y), len(starts))).reshape(y.shape), loss=loss)
+    predicted = np.broadcast_to(rule.mean(starts), (len(y), len(starts))).reshape(y.shape)
+    return Answers(y, predicted, loss=loss, weights=given)
 
 
 def linear_answers(
