@@ -12,6 +12,7 @@ from polytrain.version import __version__
 
 if TYPE_CHECKING:
     from polytrain import export
+    from polytrain.checks import DataWarning
     from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
     from polytrain.estimators.averaging import average
     from polytrain.estimators.saving import load
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from polytrain.tensor import Polynomial, TensorTrain
 
 __all__ = [
+    "DataWarning",
     "ModelFileError",
     "Polynomial",
     "TensorTrain",
@@ -34,6 +36,7 @@ __all__ = [
 
 # These are imported on first use: the command line answers --help without importing NumPy.
 _HOMES = {
+    "DataWarning": "polytrain.checks",
     "ModelFileError": "polytrain.models.file",
     "Polynomial": "polytrain.tensor",
     "TensorTrain": "polytrain.tensor",
