@@ -63,7 +63,7 @@ def warn_of_data(message: str) -> None:
             return
         gathered.append(message)
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("polytrain."):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("polytrain.", "sklearn.")):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, DataWarning, stacklevel=level)
 

@@ -11,6 +11,7 @@ from scipy.special import entr
 from polytrain.checks import warn_of_data
 from polytrain.choice import HeldOut, Settings
 from polytrain.choice.calibration import held_out_losses
+from polytrain.decisions import Softmax, TwoClasses
 from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import is_sequence
 from polytrain.maps import CategoryMap, MapList, PolynomialMap
@@ -49,21 +50,20 @@ def warn_of_rows(rows: Rows, maps: MapList) -> None:
 
 
 def warn_of_parameters(estimator: Any, settings: Settings) -> None:
-    """Warn of parameters that were given and have no effect."""
+    """Warn of parameters that were given and have no effect with any of the bases."""
     is_polynomial = [basis in PolynomialMap.bases for basis in settings.bases]
-    polynomials = f"basis='{listed(PolynomialMap.bases)}'".replace(", ", "', '")
-    needs = {"quantile": "loss='quantile'", "epsilon": "loss='huber'"}
-    needs = {name: loss for name, loss in needs.items() if loss != f"loss={estimator.loss!r}"}
-    if not any(is_polynomial):
-        needs |= {"degree": polynomials, "scale": polynomials}
-    elif all(is_polynomial):
-        needs |= dict.fromkeys(("bandwidth", "relevance"), "another basis")
-    for name, remedy in needs.items():
-        if name in (parameters := signature(type(estimator)).parameters):
-            value, usual = getattr(estimator, name), parameters[name].default
-            if (is_sequence(value) or value != usual) and not (value is None and usual == "auto"):
-                basis = f"basis={shown(estimator.basis)}" if "basis" in remedy else f"loss={estimator.loss!r}"
-                warn_of_data(f"{name}={shown(value)} has no effect with {basis}. Pass {remedy}, or leave {name} out.")
+    if any(is_polynomial) and not all(is_polynomial):
+        return
+    names, remedy = (("degree", "scale"), listed(PolynomialMap.bases))
+    if any(is_polynomial):
+        names, remedy = ("bandwidth", "relevance"), "auto"
+    for name in names:
+        value, usual = getattr(estimator, name), signature(type(estimator)).parameters[name].default
+        if is_sequence(value) or (value != usual and not (value is None and usual == "auto")):
+            warn_of_data(
+                f"{name}={shown(value)} has no effect with basis={shown(estimator.basis)}. Leave {name} out, or pass "
+                f"another basis: {remedy}."
+            )
 
 
 def warn_of_guessing(rows: Rows, goal: Goal, held_out: HeldOut | None) -> None:
@@ -73,7 +73,7 @@ def warn_of_guessing(rows: Rows, goal: Goal, held_out: HeldOut | None) -> None:
     if goal.decision is not None:
         weights, what = held_out.label_weights, "log loss"
         weights = weights * (held_out.n_distinct / weights.sum())
-        if held_out.scores.shape[1] not in (1, weights.shape[1]) or np.count_nonzero(weights.any(axis=0)) < 2:
+        if not isinstance(goal.decision, Softmax | TwoClasses):  # several answers about one row
             return
         shares = weights.sum(axis=0) / weights.sum()
         error, guess = held_out_losses(held_out.scores, weights)[0].sum() / weights.sum(), float(entr(shares).sum())

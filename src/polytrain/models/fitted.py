@@ -206,13 +206,16 @@ class FittedModel:
         return rows
 
     def warn_of_range(self, X: Array) -> None:
-        """Warn if many of the checked rows (N, d) lie outside of the range of the training rows, or some far outside."""
-        low, high = self._ranges.astype(X.dtype)
+        """Warn if many of the checked rows (N, d) lie outside of the range of the training rows, or some do far."""
+        with np.errstate(over="ignore"):
+            low, high = self._ranges.astype(X.dtype)
         outside = (low > X) | (high < X)
         if not outside.any():
             return
-        reach = _FAR * (high - low)
-        counts, far = (np.count_nonzero(x, axis=0) for x in (outside, (low - reach > X) | (high + reach < X)))
+        reach = _FAR * high - _FAR * low
+        with np.errstate(over="ignore"):
+            is_far = (low - reach > X) | (high + reach < X)
+        counts, far = np.count_nonzero(outside, axis=0), np.count_nonzero(is_far, axis=0)
         n_rows, k = len(X), int(np.argmax(counts + far))
         if far.max() > _FAR_SHARE * n_rows or counts.max() > max(_OUTSIDE_SHARE * n_rows, _LEAST_OUTSIDE):
             name = k if self.feature_names is None else repr(self.feature_names[k])
@@ -226,10 +229,11 @@ class FittedModel:
     @cached_property
     def _ranges(self) -> Array:
         """Range of every column of numbers that the model depends on, (2, d), a little wider; infinite for others."""
-        numbers = [(m.range if m.n > 1 and not isinstance(m, CategoryMap) else None) for m in self.maps]
-        low, high = np.array([(-np.inf, np.inf) if one is None else one for one in numbers]).T
-        slack = _ROUNDING * np.nan_to_num(np.maximum(np.abs(low), np.abs(high)), posinf=0.0)
-        return np.array([low - slack, high + slack])
+        ranges = [m.range if m.n > 1 and not isinstance(m, CategoryMap) else None for m in self.maps]
+        low, high = np.array([one if one and one[0] < one[1] else (-np.inf, np.inf) for one in ranges]).T
+        slack = _ROUNDING * np.maximum(np.abs(low), np.abs(high))
+        with np.errstate(over="ignore"):
+            return np.array([low - slack, high + slack])
 
     @cached_property
     def _stack(self) -> TrainStack:

@@ -17,7 +17,7 @@ from polytrain.texts import listed
 __all__ = ["copies", "oddities"]
 
 # Rows and numbers that are looked at. Fewer rows say too little; more columns take too long to compare.
-_MOST_ROWS, _MOST_NUMBERS, _LEAST_ROWS, _MOST_COLUMNS = 2048, 1 << 20, 50, 2000
+_MOST_ROWS, _MOST_NUMBERS, _LEAST_ROWS, _MOST_COLUMNS = 2048, 1 << 20, 100, 2000
 # A column gives labels away if its errors are this part of those of the most frequent label, of which there must be
 # this many; and numbers, if it explains this part of the variance of their ranks.
 _LEFT, _LEAST_ERRORS, _EXPLAINED = 0.01, 20, 0.998
@@ -61,7 +61,7 @@ def oddities(rows: Rows) -> Iterator[str]:
     yield from _leaks(sketch.X, sketch.sums, sketch.weights, summary.target is None, is_category, labels)
     groups = copies(np.where(odd, 0.0, sketch.X), is_category, sources)
     if groups:
-        texts = [f"{listed(labels[k] for k in group)} ({size:.3f})" for group, size in groups[:_MOST_GROUPS]]
+        texts = [f"{listed(labels[k] for k in group)} ({size:.2f})" for group, size in groups[:_MOST_GROUPS]]
         texts += [f"and {len(groups) - len(texts)} more groups"] if len(groups) > len(texts) else []
         yield (
             f"columns are nearly copies of each other (correlation of ranks): {'; '.join(texts)}. Explanations may "
@@ -96,22 +96,23 @@ def _leaks(
             return
     else:
         ranks = rankdata(sums / weights[:, None], axis=0)
-        ranks = ranks[:, np.ptp(ranks, axis=0) > 0]
+        if not np.ptp(ranks, axis=0).all():
+            return
         wanted = (ranks - ranks.mean(axis=0)) / ranks.std(axis=0)
     for k, values in enumerate(X.T):
         missing = np.isnan(values)
-        ways = [("", values, is_category[k])]
+        ways = [("", values, bool(is_category[k]))]
         if missing.any():
             ways.insert(0, ("whether it is missing, ", missing.astype(np.float64), True))
         for what, way, as_category in ways:
-            estimates = _left_out_means(way, wanted, bool(as_category))
+            estimates = _left_out_means(way, wanted, as_category) if classify or as_category else _lines(way, wanted)
             if classify:
                 wrong = float(np.mean(estimates.argmax(axis=1) != wanted.argmax(axis=1)))
                 found = wrong <= _LEFT * guessed
                 figure = f"with it, {wrong:.2%} of left-out rows are wrong, and {guessed:.0%} without any column"
             else:
-                share = float(np.max(1.0 - np.mean(np.square(wanted - estimates), axis=0), initial=0.0))
-                found, figure = share >= _EXPLAINED, f"it explains {share:.2%} of the variance of the target's ranks"
+                share = float(np.min(1.0 - np.mean(np.square(wanted - estimates), axis=0)))
+                found, figure = share >= _EXPLAINED, f"its ranks explain {share:.2%} of the target's ranks"
             if found:
                 yield (
                     f"column {labels[k]} alone gives the target away: {what}{figure}. Leave it out unless it is known "
@@ -143,6 +144,16 @@ def _left_out_means(values: NDArray, wanted: NDArray, is_category: bool) -> NDAr
     return estimates
 
 
+def _lines(values: NDArray, wanted: NDArray) -> NDArray:
+    """Return ``wanted`` (N, q) as straight lines in the ranks of the values, and its mean where they are missing."""
+    estimates, present = np.empty_like(wanted), ~np.isnan(values)
+    for rows in (present, ~present):
+        if rows.any():
+            ranks = np.column_stack([np.ones(rows.sum()), rankdata(values[rows])])
+            estimates[rows] = ranks @ np.linalg.lstsq(ranks, wanted[rows])[0]
+    return estimates
+
+
 # --- copies -----------------------------------------------------------------------------------------------------------
 
 
@@ -153,7 +164,8 @@ def copies(X: NDArray, is_category: NDArray, sources: NDArray) -> list[tuple[lis
     """
     if X.shape[1] > _MOST_COLUMNS:
         return []
-    X, missing = X.copy(), np.isnan(X)
+    X = X[:: -(-len(X) // _MOST_ROWS)].copy()
+    missing = np.isnan(X)
     for k in np.flatnonzero(is_category).tolist():  # the row where a level is first seen does not depend on its name
         _, first, level = np.unique(X[:, k], return_index=True, return_inverse=True)
         X[:, k] = first[level]
