@@ -21,7 +21,7 @@ from polytrain.maps import basis_names
 from polytrain.tensor import TensorTrain
 
 # A large table of numbers as categories has more levels than are told apart.
-pytestmark = pytest.mark.filterwarnings("ignore:column .* has .* levels")
+pytestmark = pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 TABLES = {"tiny": (6, 2), "repeated": (16, 2), "noise": (40, 3), "small": (40, 3), "large": (FEW_ROWS + 10, 3)}
 
 

@@ -149,7 +149,7 @@ def _lines(values: NDArray, wanted: NDArray) -> NDArray:
     estimates, present = np.empty_like(wanted), ~np.isnan(values)
     for rows in (present, ~present):
         if rows.any():
-            ranks = np.column_stack([np.ones(rows.sum()), rankdata(values[rows])])
+            ranks = np.column_stack([np.ones(rows.sum()), rankdata(np.nan_to_num(values[rows]))])
             estimates[rows] = ranks @ np.linalg.lstsq(ranks, wanted[rows])[0]
     return estimates
 

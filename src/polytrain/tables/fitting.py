@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from polytrain.checks import DataWarning
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.tables.evaluation import METRICS, Answers, constant_answers, linear_answers, metric_names
 from polytrain.tables.layout import Fact
@@ -113,7 +114,12 @@ def fit_table(
     model = TableModel(estimator, rows.layout, facts)
     talk(f"fitting {len(X)} rows, {X.shape[1]} columns")
     fit_started = time.perf_counter()
-    estimator.fit(X, y)
+    with warnings.catch_warnings():
+        if say is not None:  # it is told them instead
+            warnings.simplefilter("ignore", DataWarning)
+        estimator.fit(X, y)
+    for text in estimator.warnings_:
+        talk(f"note: {text}")
     facts["fit_seconds"] = time.perf_counter() - fit_started
     for reason in estimator.choice_.reasons:
         talk(f"chosen: {reason}")
