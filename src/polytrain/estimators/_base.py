@@ -203,8 +203,8 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             if is_block and isinstance(settings.relevance, str):  # other columns may matter in later blocks
                 settings = replace(settings, relevance=None)
             if maps is None:
-                warn_of_parameters(self, settings)
                 _check_missing(rows, settings.bases)
+                warn_of_parameters(self, settings)
             else:
                 settings = replace(settings, maps=_checked_maps(maps, rows.summary.n_features))
             with _remedy_for_overflow(rows.summary.n_features):

@@ -31,6 +31,8 @@ _FAR = 0.5
 # Rows outside of the training range are warned of if in some column more than this part of them are farther beyond it
 # than `_FAR` of its width, or this part and number of them are beyond it at all. Float32 is no reason for a warning.
 _FAR_SHARE, _OUTSIDE_SHARE, _LEAST_OUTSIDE, _ROUNDING = 0.05, 0.25, 20, 1e-6
+# As many rows decide about it.
+_RANGE_ROWS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,22 +209,19 @@ class FittedModel:
 
     def warn_of_range(self, X: Array) -> None:
         """Warn if many of the checked rows (N, d) lie outside of the range of the training rows, or some do far."""
+        some = X[:: 1 + len(X) // _RANGE_ROWS]
         with np.errstate(over="ignore"):
             low, high = self._ranges.astype(X.dtype)
-        outside = (low > X) | (high < X)
-        if not outside.any():
-            return
-        reach = _FAR * high - _FAR * low
-        with np.errstate(over="ignore"):
-            is_far = (low - reach > X) | (high + reach < X)
-        counts, far = np.count_nonzero(outside, axis=0), np.count_nonzero(is_far, axis=0)
-        n_rows, k = len(X), int(np.argmax(counts + far))
-        if far.max() > _FAR_SHARE * n_rows or counts.max() > max(_OUTSIDE_SHARE * n_rows, _LEAST_OUTSIDE):
+            reach = _FAR * high - _FAR * low
+            beyond, far = (np.count_nonzero((some < low - r) | (some > high + r), axis=0) for r in (0.0, reach))
+        n_rows, k = len(some), int(np.argmax(beyond + far))
+        if far.max() > _FAR_SHARE * n_rows or beyond.max() > max(_OUTSIDE_SHARE * n_rows, _LEAST_OUTSIDE):
+            outside, values = (low > X) | (high < X), X[:, k]
             name = k if self.feature_names is None else repr(self.feature_names[k])
             warn_of_data(
-                f"{np.count_nonzero(outside.any(axis=1))} of {n_rows} rows lie outside of the range of the training "
-                f"rows, most of them in column {name}: {counts[k]} rows, with values from {np.nanmin(X[:, k]):.4g} to "
-                f"{np.nanmax(X[:, k]):.4g}, in training {low[k]:.4g} to {high[k]:.4g}. Such values count as the end of "
+                f"{outside.any(axis=1).sum()} of {len(X)} rows lie outside of the range of the training rows, most "
+                f"often in column {name}: {outside[:, k].sum()} rows, with values from {np.nanmin(values):.4g} to "
+                f"{np.nanmax(values):.4g}, in training {low[k]:.4g} to {high[k]:.4g}. Such values count as the end of "
                 "that range. Check units, or train on rows like these."
             )
 
