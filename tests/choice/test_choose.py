@@ -225,6 +225,7 @@ def test_what_is_given_is_kept(n_rows, given):
     assert model.score(X, y) > 0.7
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_trains_that_are_given_are_where_the_sweeps_start():
     X, y = table(1800, "numbers")
     first = TensorTrainRegressor(basis="smooth", bandwidth=1.0, random_state=0).fit(X, y)

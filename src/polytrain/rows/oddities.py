@@ -101,21 +101,21 @@ def _leaks(
         wanted = (ranks - ranks.mean(axis=0)) / ranks.std(axis=0)
     for k, values in enumerate(X.T):
         missing = np.isnan(values)
-        ways = [("", values, bool(is_category[k]))]
+        ways = [("with it", values, bool(is_category[k]))]
         if missing.any():
-            ways.insert(0, ("whether it is missing, ", missing.astype(np.float64), True))
+            ways.insert(0, ("knowing whether it is missing", missing.astype(np.float64), True))
         for what, way, as_category in ways:
             estimates = _left_out_means(way, wanted, as_category) if classify or as_category else _lines(way, wanted)
             if classify:
                 wrong = float(np.mean(estimates.argmax(axis=1) != wanted.argmax(axis=1)))
                 found = wrong <= _LEFT * guessed
-                figure = f"with it, {wrong:.2%} of left-out rows are wrong, and {guessed:.0%} without any column"
+                figure = f"{wrong:.2%} of left-out rows are wrong, and {guessed:.0%} without any column"
             else:
                 share = float(np.min(1.0 - np.mean(np.square(wanted - estimates), axis=0)))
-                found, figure = share >= _EXPLAINED, f"its ranks explain {share:.2%} of the target's ranks"
+                found, figure = share >= _EXPLAINED, f"{share:.2%} of the variance of the target's ranks is explained"
             if found:
                 yield (
-                    f"column {labels[k]} alone gives the target away: {what}{figure}. Leave it out unless it is known "
+                    f"column {labels[k]} alone gives the target away: {what}, {figure}. Leave it out unless it is known "
                     "before the target is."
                 )
                 break
@@ -164,7 +164,7 @@ def copies(X: NDArray, is_category: NDArray, sources: NDArray) -> list[tuple[lis
     """
     if X.shape[1] > _MOST_COLUMNS:
         return []
-    X = X[:: -(-len(X) // _MOST_ROWS)].copy()
+    X = X[:: max(-(-len(X) // _MOST_ROWS), 1)].copy()
     missing = np.isnan(X)
     for k in np.flatnonzero(is_category).tolist():  # the row where a level is first seen does not depend on its name
         _, first, level = np.unique(X[:, k], return_index=True, return_inverse=True)
