@@ -422,6 +422,7 @@ def test_several_outputs_share_one_choice():
     assert (residuals.var(axis=0) < 0.2 * both[:, :2].var(axis=0)).all()
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_the_edge_of_what_is_tried_is_named():
     X = np.random.default_rng(0).uniform(-1, 1, (60, 2))
     model = TensorTrainRegressor(basis="smooth", random_state=0).fit(X, X[:, 0])  # no noise at all

@@ -115,8 +115,8 @@ def _leaks(
                 found, figure = share >= _EXPLAINED, f"{share:.2%} of the variance of the target's ranks is explained"
             if found:
                 yield (
-                    f"column {labels[k]} alone gives the target away: {what}, {figure}. Leave it out unless it is known "
-                    "before the target is."
+                    f"column {labels[k]} alone gives the target away: {what}, {figure}. Leave it out unless it is "
+                    "known before the target is."
                 )
                 break
 
