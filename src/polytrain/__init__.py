@@ -13,6 +13,7 @@ from polytrain.version import __version__
 
 if TYPE_CHECKING:
     from polytrain import export
+    from polytrain.checks import DataWarning
     from polytrain.config import config_context
     from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
     from polytrain.estimators.averaging import average
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from polytrain.tensor import Polynomial, TensorTrain
 
 __all__ = [
+    "DataWarning",
     "ModelFileError",
     "Polynomial",
     "TensorTrain",
@@ -37,6 +39,7 @@ __all__ = [
 
 # These are imported on first use: the command line answers --help without importing NumPy.
 _HOMES = {
+    "DataWarning": "polytrain.checks",
     "ModelFileError": "polytrain.models.file",
     "Polynomial": "polytrain.tensor",
     "TensorTrain": "polytrain.tensor",

@@ -1,7 +1,12 @@
-"""Check rows and weights that users pass. Errors name the thing, its value and the remedy."""
+"""Check rows and weights that users pass, and warn of data. Messages name the thing, its value and the remedy."""
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
 
@@ -11,8 +16,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 __all__ = [
-    *("COMPUTE_DTYPES", "check_columns", "check_mass", "check_numbers", "check_weight_range", "check_weights"),
-    *("need", "validate_rows"),
+    *("COMPUTE_DTYPES", "DataWarning", "check_columns", "check_mass", "check_numbers", "check_weight_range"),
+    *("check_weights", "gathered_warnings", "need", "validate_rows", "warn_of_data"),
 ]
 
 #: Types that trains are learned and evaluated in; others become the first.
@@ -22,6 +27,45 @@ COMPUTE_DTYPES = (np.float64, np.float32)
 _WIDEST_RANGE = 1e300
 # Tables that are neither arrays nor frames, and what makes a frame of them.
 _REMEDIES = {("polars", "LazyFrame"): "X.collect()", ("pyarrow", "Table"): "X.to_pandas()"}
+
+
+class DataWarning(UserWarning):
+    """A fit or a prediction works, but something about its data or parameters is probably not as intended.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import polytrain
+    >>> warnings.filterwarnings("ignore", category=polytrain.DataWarning)  # do without them
+    """
+
+
+# Warnings of the fit that runs; None outside of fits.
+_GATHERED: ContextVar[list[str] | None] = ContextVar("warnings of a fit", default=None)
+
+
+@contextmanager
+def gathered_warnings() -> Iterator[list[str]]:
+    """Gather the messages of `warn_of_data` in a list, which a fit keeps."""
+    gathered: list[str] = []
+    token = _GATHERED.set(gathered)
+    try:
+        yield gathered
+    finally:
+        _GATHERED.reset(token)
+
+
+def warn_of_data(message: str) -> None:
+    """Issue a `DataWarning` at the line that called this package; within a fit, each message once."""
+    gathered = _GATHERED.get()
+    if gathered is not None:
+        if message in gathered:
+            return
+        gathered.append(message)
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("polytrain.", "sklearn.")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, DataWarning, stacklevel=level)
 
 
 def need(purpose: str, extra: str, *modules: str) -> Any:

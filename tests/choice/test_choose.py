@@ -231,6 +231,7 @@ def test_what_is_given_is_kept(n_rows, given):
     assert model.score(X, y) > 0.7
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_trains_that_are_given_are_where_the_sweeps_start():
     X, y = table(1800, "numbers")
     first = TensorTrainRegressor(basis="smooth", bandwidth=1.0, random_state=0).fit(X, y)
@@ -427,6 +428,7 @@ def test_several_outputs_share_one_choice():
     assert (residuals.var(axis=0) < 0.2 * both[:, :2].var(axis=0)).all()
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_the_edge_of_what_is_tried_is_named():
     X = np.random.default_rng(0).uniform(-1, 1, (60, 2))
     model = TensorTrainRegressor(basis="smooth", random_state=0).fit(X, X[:, 0])  # no noise at all

@@ -272,6 +272,7 @@ def test_a_column_of_plus_and_minus_1e308_works(model):
     assert _all_finite(model.fit(X, y), X)
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 @CLASSIFIERS
 def test_predicting_the_largest_floats_of_both_signs_works(make):
     X, y = _data()

@@ -238,6 +238,7 @@ def test_cores_are_contiguous_and_reproduce_the_scores(iris, basis, loss):
         np.testing.assert_allclose(train.evaluate(scaled, basis=basis), scores, atol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_prediction_far_outside_the_training_range_is_that_at_the_clipped_point(iris):
     X, y = iris
     model = power_classifier(degree=3, **QUICK).fit(X, y)
@@ -334,6 +335,7 @@ def _weak_labels(n_rows, n_classes):
     return X, np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 @pytest.mark.parametrize(("n_rows", "n_classes"), [(300, 2), (300, 3), pytest.param(2000, 2, marks=pytest.mark.slow)])
 def test_warm_starts_calibrate_anew(n_rows, n_classes):
     X, y = _weak_labels(n_rows, n_classes)
@@ -358,6 +360,7 @@ def test_a_warm_start_with_the_same_rows_keeps_probabilities(wine, max_sweeps):
     assert log_loss(y[1::2], model.predict_proba(X[1::2])) < 1.1 * before
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_alpha_suits_the_rows_of_a_warm_start():
     X, y = _weak_labels(400, 2)
     clean = (X[:, 0] > 0).astype(int)

@@ -122,6 +122,7 @@ def test_boosted_regressors(rows, request):
     assert AdaBoostRegressor(TensorTrainRegressor(), random_state=0).fit(X, y).score(X, y) > 0.9
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 @pytest.mark.parametrize("rows", ["array", "full_frame"])
 def test_boosted_classifiers(rows, request):
     X, y = request.getfixturevalue(rows)

@@ -23,7 +23,7 @@ from polytrain.tensor import TensorTrain
 from polytrain.texts import shown
 
 # A large table of numbers as categories has more levels than are told apart.
-pytestmark = pytest.mark.filterwarnings("ignore:column .* has .* levels")
+pytestmark = pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 TABLES = {"tiny": (6, 2), "repeated": (16, 2), "noise": (40, 3), "small": (40, 3), "large": (FEW_ROWS + 10, 3)}
 
 

@@ -15,7 +15,9 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
 # Dask's own code on this Python.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::polytrain.DataWarning"
+)
 
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 

@@ -89,6 +89,7 @@ def test_rescaling_and_shifting_features_changes_nothing(diabetes):
     np.testing.assert_allclose(_predicted(moved, y), _predicted(X, y), atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_prediction_far_outside_is_that_at_the_clipped_point(diabetes):
     X, y = diabetes
     model = power_regressor(**QUICK).fit(X, y)
@@ -159,6 +160,7 @@ def test_constant_target_is_predicted_exactly(diabetes):
     np.testing.assert_allclose(_predicted(X, np.full(len(X), 3.5)), 3.5, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_warm_start_keeps_levels_and_refuses_other_types():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"colour": rng.choice(["blue", "green", "red"], 200), "size": rng.uniform(size=200)})
@@ -208,6 +210,7 @@ def test_levels_that_are_not_told_apart_are_warned_of():
     TensorTrainRegressor(**settings).fit(towns.assign(when=[f"town {k % 64}" for k in range(200)]), y)
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_identifiers_are_warned_of():
     X, y = dated(200)
     settings = {"rank": 1, "alpha": 1e-3, "max_sweeps": 0, "random_state": 0}

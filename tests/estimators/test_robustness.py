@@ -98,6 +98,7 @@ def _never_rises(model):
     return np.isfinite(objectives).all() and (np.array(decreases) >= -1e-5 * np.array(objectives)).all()
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 @pytest.mark.parametrize("solver", ["exact", "cg", "auto"])
 def test_large_raw_features_do_not_raise_the_objective(diabetes, solver):
     X, y = diabetes
@@ -110,6 +111,7 @@ def test_large_raw_features_do_not_raise_the_objective(diabetes, solver):
     )
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_without_regularisation_float32_and_repeated_columns_do_not_raise_the_objective(diabetes):
     X, y = diabetes
     X = np.hstack([X, X[:, :2]]).astype(np.float32)

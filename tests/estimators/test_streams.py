@@ -131,6 +131,7 @@ def _stream_of(blocks, classes, forgetting=0.0, **parameters):
     return model
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 @pytest.mark.parametrize("how", ["sample_weight", "class_weight"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_probabilities_of_a_stream_follow_weights(n_classes, how):

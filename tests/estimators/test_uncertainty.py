@@ -81,6 +81,7 @@ def test_split_intervals_have_their_guarantee():
     assert error < 0.01
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_rows_that_are_set_apart_have_no_part_in_the_fit():
     X, y = _rows(200)
     settings = {"calibration_fraction": 0.25, "basis": "smooth", "bandwidth": 1.0}

@@ -21,6 +21,7 @@ def brute_force(model, X, features, axes, weights=None):
     return result
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize("features", [(0,), (2,), (3,), (0, 1), (1, 3), (3, 0)])
 def test_rows_equal_brute_force(random_model, basis, features):

@@ -51,6 +51,7 @@ def test_importances_are_those_of_columns(name):
     assert str(indices).count("columns taken as independent") == model.model_.n_trains
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_levels_are_drawn_as_they_are_named():
     model, rows, _ = default_case("frame-regressor")
     found = partial_dependence(model, ["colour", "day (month)"], rows, grid_size=3)
@@ -86,6 +87,7 @@ def test_curves_are_frames_and_text():
     assert str(found).startswith("mean score over colour and size, 12 values\n  prediction: from ")
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 @pytest.mark.parametrize("given", [True, False])
 def test_parts_of_a_date_vary_together(given):
     model, rows, _features = default_case("frame-regressor")

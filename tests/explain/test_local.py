@@ -141,6 +141,7 @@ def test_which_score():
         explain_local(model, rows[:4], output=3)
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_scales():
     X, y = load_iris(return_X_y=True)
     settings = {"rank": 2, "max_sweeps": 1, "random_state": 0}
@@ -213,6 +214,7 @@ def test_pipelines_of_one_step_and_with_categories():
     np.testing.assert_allclose(explain_local(kept, frame[:3]).values, found.values)
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_pipelines_that_make_new_columns(gappy):
     X, y = gappy
     X = X.fillna(0.0)

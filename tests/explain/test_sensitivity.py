@@ -71,6 +71,7 @@ def test_uniform_measure_equals_explicit_anova(random_model, basis, dims):
     check_against_anova(sobol_indices(model), *explicit_anova(model.predict, nodes, [weights / 2] * len(dims)))
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 @pytest.mark.parametrize("weighted", [False, True])
 def test_data_measure_equals_explicit_anova(random_model, weighted):
     model = random_model((3, 4, 2), seed=4)

@@ -382,6 +382,7 @@ def test_bad_arrays(tmp_path, raw, take_apart, name, change, message):
     refused(tmp_path, file.assemble(), message)
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_padding_to_more_than_the_file_is_refused(tmp_path, take_apart):
     """One wide train among many narrow ones would be padded to gigabytes when stacked."""
     n_classes, rank = 200, 500

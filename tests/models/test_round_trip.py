@@ -129,6 +129,7 @@ def test_a_checkpoint_is_not_stored(tmp_path, kind):
     assert_same_predictions(model, loaded, X)
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 @pytest.mark.filterwarnings("ignore:.* were far beyond the training targets")
 @pytest.mark.parametrize("name", DEFAULT_MODELS)
 def test_default_models(tmp_path, name):
@@ -156,6 +157,7 @@ def test_numbers_of_numpy_in_the_history(tmp_path):
     assert through_file(model, tmp_path).history_ == model.history_
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_columns_that_teach_nothing(tmp_path):
     """A single level, no value at all, and a single day."""
     frame = make_frame(60)
@@ -174,6 +176,7 @@ def test_categories_in_an_array(tmp_path, categorical_features):
     clone(loaded).fit(whole, X[:, 0])
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_names_that_are_no_text(tmp_path):
     frame = make_frame(60)
     frame.columns = range(4)

@@ -41,6 +41,7 @@ def test_rows_beyond_the_end(saved):
         table_model.explain_rows(table, [1, 9999])
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_ranges_that_are_not_known(saved, tmp_path):
     _, _, path, X = saved
     power_regressor(basis="power-unscaled", rank=2, max_sweeps=1, random_state=0).fit(X[:200], X[:200, 0]).save(

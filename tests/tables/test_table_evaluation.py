@@ -79,6 +79,7 @@ def test_several_outputs(tmp_path, capsysbinary):
     assert Answers.of(model.model_, X, y).summary()["mae"] == pytest.approx(mean_absolute_error(y, model.predict(X)))
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_squares_that_overflow():
     y = X[:, 0]
     estimator = TensorTrainRegressor(basis="power", rank=2, alpha=1e-2, max_sweeps=1, random_state=0).fit(X, y)

@@ -6,6 +6,7 @@ import errno
 import os
 import shlex
 import sys
+import warnings
 from collections.abc import Collection, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -92,7 +93,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise common.CommandError(_PAPER)
         arguments = make_parser(named).parse_args(argv)
         arguments.command_line = shlex.join(["polytrain", *argv])
-        arguments.run(arguments)
+        with warnings.catch_warnings(action="always", category=UserWarning):
+            warnings.showwarning = lambda message, *_, **__: common.say(f"note: {message}")
+            arguments.run(arguments)
         return 0
     except BrokenPipeError:
         _forget_stdout()  # its reader has gone

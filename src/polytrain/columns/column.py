@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -14,6 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.checks import warn_of_data
 from polytrain.columns.cells import Cells
 from polytrain.columns.forms import DATE_PATTERNS, DEFAULT_MISSING, find_form
 from polytrain.columns.scalars import Level, check_hashes, sort_levels, text_of
@@ -163,7 +163,7 @@ class TextColumn(CategoryColumn):
             return CategoryColumn(self.name, self.levels, self.as_text)
         if form.guessed:
             how = f"column {self.name!r} is read as {form.describe()}."
-            warnings.warn(f"{how} Convert it with pandas.to_datetime to be sure.", UserWarning, stacklevel=2)
+            warn_of_data(f"{how} Convert it with pandas.to_datetime to be sure.")
         return DateColumn.fit(Cells.of_objects(self.name, self.levels), form.pattern)
 
     def _warn_of_values(self, texts: list[str]) -> None:
@@ -175,12 +175,10 @@ class TextColumn(CategoryColumn):
             alike = [text for text in kinds if kinds[text] == kind]
             if 2 * len(alike) > len(kinds):
                 other = next((f" but also {text!r:.40}," for text in kinds if kinds[text] != kind), "")
-                warnings.warn(
+                warn_of_data(
                     f"column {self.name!r} holds text that looks like {kind}s, such as {alike[0]!r:.40},{other} and is "
                     f"taken as {len(self.levels)} categories. {remedy}, or name it in categorical_features if it holds "
-                    "categories.",
-                    UserWarning,
-                    stacklevel=2,
+                    "categories."
                 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -23,11 +22,12 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from polytrain.checks import check_columns, check_mass
+from polytrain.checks import check_columns, check_mass, gathered_warnings
 from polytrain.choice import Choice, Chosen, Settings, Task, calibrate, choose
 from polytrain.config import current_config
 from polytrain.decisions import Softmax, TwoClasses
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
+from polytrain.estimators._data_warnings import warn_of_guessing, warn_of_parameters, warn_of_rows
 from polytrain.estimators._learning import Goal, fit_trains
 from polytrain.estimators._left_out import see_left_out
 from polytrain.estimators._parameters import (
@@ -51,8 +51,7 @@ from polytrain.learning.settings import Start
 from polytrain.learning.sweep import STOP_REASONS
 from polytrain.learning.targets import Target
 from polytrain.learning.trainer import TrainResult
-from polytrain.maps import CategoryMap, MapList, basis_names, map_kind
-from polytrain.maps.category import MOST_LEVELS
+from polytrain.maps import MapList, basis_names, map_kind
 from polytrain.models import FittedModel
 from polytrain.progress import show
 from polytrain.rows import Rows, is_dask, is_dask_frame, lazy_blocks, open_fit
@@ -96,25 +95,6 @@ def _check_missing(rows: Rows, bases: Sequence[str]) -> None:
             )
 
 
-def _warn_of_levels(rows: Rows, maps: MapList) -> None:
-    """Warn of columns with more levels than are told apart."""
-    full = [k for k, m in enumerate(maps) if isinstance(m, CategoryMap) and len(m.points) == MOST_LEVELS]
-    if not full:
-        return
-    summaries, columns = rows.columns(True), rows.columns_of_any_type
-    levels = [None] * len(maps) if columns is None else columns.levels
-    for k in full:
-        count = max(len(levels[k] or ()), len(summaries[k].values))  # values may be those of a sample
-        if count > MOST_LEVELS:
-            name = k if rows.feature_names is None else repr(rows.feature_names[k])
-            warnings.warn(
-                f"column {name} has {count} levels, of which only the {MOST_LEVELS} most frequent are told apart; the "
-                "others count as never seen. Join rare levels, or convert the column if it holds numbers or dates.",
-                UserWarning,
-                stacklevel=2,
-            )
-
-
 @contextmanager
 def _remedy_for_overflow(n_features: int) -> Iterator[None]:
     """Add a remedy to errors about numbers that become too large."""
@@ -152,6 +132,7 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
     stream_: Stream
     history_: list[dict[str, Any]]
     stop_reason_: str
+    warnings_: tuple[str, ...]
 
     @property
     def trains_(self) -> list[TensorTrain]:
@@ -216,7 +197,7 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
         check_parameters(self)
         loss, validation, apart = self._learning_loss(), None, None
         number_loss = loss if is_regressor(self) else None
-        with open_fit(self, X, y, sample_weight, number_loss) as rows:
+        with gathered_warnings() as said, open_fit(self, X, y, sample_weight, number_loss) as rows:
             rows = rows if prepare is None else prepare(rows)
             if validation_rows[0] is not None:
                 validation = given_validation(rows, *validation_rows, number_loss)
@@ -232,6 +213,7 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
                 settings = replace(settings, relevance=None)
             if maps is None:
                 _check_missing(rows, settings.bases)
+                warn_of_parameters(self, settings)
             else:
                 settings = replace(settings, maps=_checked_maps(maps, rows.summary.n_features))
             with _remedy_for_overflow(rows.summary.n_features):
@@ -251,7 +233,8 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
                 choice = last_choice(before, self.plan_, self.choice_, task, sizes) if before else choose(task)
                 self._show_choice(choice)
                 maps, loss = choice.maps, choice.plan.loss
-                _warn_of_levels(rows, maps.whole)
+                warn_of_rows(rows, maps.whole)
+                warn_of_guessing(rows, goal, choice.held_out)
                 ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
                 scored = choice.held_out
                 if scored is not None and goal.decision is not None:
@@ -278,6 +261,7 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
                 model = fit_uncertainty(model, choice.plan.alpha, moments, seen, rows.sketch.n_distinct, before)
             self._keep(
                 rows.column_names,
+                warnings_=tuple(said),
                 model_=model.widened(),
                 plan_=replace(plan, rank=maps.widened_ranks(plan.ranks)),
                 choice_=Chosen.of(choice),
@@ -427,7 +411,9 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
             check_columns(self, X._meta if is_dask_frame(X) else X)
             like = question(self.model_, np.zeros((1, self.model_.n_features)), 1)
             return _map_blocks(partial(self._ask, question), X, like)
-        return question(self.model_, self.model_.encode(X, self), effective_n_jobs(self.n_jobs))
+        rows = self.model_.encode(X, self)
+        self.model_.warn_of_range(rows)
+        return question(self.model_, rows, effective_n_jobs(self.n_jobs))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

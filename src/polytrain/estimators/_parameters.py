@@ -118,6 +118,8 @@ class SharedParameters:
     stop_reason_ : str
         "tolerance" if all trains met ``tol``, "validation" if rows that were held out said so, else "max_sweeps",
         "stopped" if a callback did, or "rounding" if a sweep had to be undone.
+    warnings_ : tuple of str
+        What the fit has warned of, see `polytrain.DataWarning`; empty where there was nothing to say.
     n_parameters_ : int
         Number of stored coefficients.
     stream_ : Stream

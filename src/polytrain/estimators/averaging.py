@@ -148,6 +148,7 @@ def average(
         stream_=Stream(weight, weight),
         history_=[],
         stop_reason_=first.stop_reason_,
+        warnings_=tuple(dict.fromkeys(text for model in models for text in model.warnings_)),
         merge_=merge,
     )
 

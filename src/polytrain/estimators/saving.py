@@ -83,6 +83,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, table: dict[str, Any] 
         "left_out": None if left_out is None else left_out._asdict(),
         "seen": [float(weight) for weight in (estimator.stream_.seen, estimator.stream_.first)],
         "stop_reason": estimator.stop_reason_,
+        "warnings": estimator.warnings_,
         "table": table,
     }
     for name in estimator.history_[0] if estimator.history_ else ():
@@ -162,6 +163,7 @@ def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
         stream_=Stream(*seen),
         history_=_read_history(document, fitted.n_features + 1, fitted.n_trains),
         stop_reason_=document.take("stop_reason", str),
+        warnings_=read_value("the list of warnings", document.take("warnings", list), tuple[str, ...]),
     )
     table = document.take("table", dict, type(None))
     document.check_empty()

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, reduce
 from typing import Any
 
@@ -27,7 +27,7 @@ from polytrain.columns.frames import open_table
 from polytrain.columns.scalars import is_missing, sort_of, text_of
 from polytrain.explain.sensitivity import frame
 from polytrain.explain.sites import ColumnMeasure, make_measure, site_matrices
-from polytrain.explain.view import read_model
+from polytrain.explain.view import column_groups, group_names, read_model
 from polytrain.texts import printable
 
 # Largest numbers of lines and columns that are printed.
@@ -89,6 +89,15 @@ class LocalExplanations:
         more = self.scores.size - len(lines)
         return "\n".join([*lines, f"... and {more} more"] if more else lines)
 
+    def joined(self, groups: Sequence[Sequence[int]]) -> LocalExplanations:
+        """Return the explanations with the contributions of groups of columns, given by their numbers, added up."""
+        return replace(
+            self,
+            values=np.stack([self.values[:, group].sum(axis=1) for group in groups], axis=1),
+            column_names=group_names(self.column_names, groups),
+            cells=tuple(tuple(", ".join(row[k] for k in group) for group in groups) for row in self.cells),
+        )
+
     def score_label(self, score: int = 0) -> str:
         """Return a description of a score."""
         name = self.score_names[score]
@@ -141,7 +150,12 @@ class LocalExplanations:
 
 
 def explain_local(
-    model: BaseEstimator, X: Any, *, X_background: ArrayLike | None = None, output: int | str | None = None
+    model: BaseEstimator,
+    X: Any,
+    *,
+    X_background: ArrayLike | None = None,
+    output: int | str | None = None,
+    groups: str | Sequence[Sequence[int | str]] | None = None,
 ) -> LocalExplanations:
     """Split the scores of rows into contributions of the columns, by exact Shapley values.
 
@@ -160,6 +174,9 @@ def explain_local(
         Rows that give the distribution of every single column; see `sobol_indices`.
     output : int or str, optional
         The score to explain, by its number or name, such as a class as text; by default all.
+    groups : None, "auto", or sequence of sequences of int or str, default=None
+        Columns, by number or name, whose contributions are added up. Of columns that always move together only this sum
+        has a meaning. "auto" groups those that are nearly copies of each other in ``X_background``, or else in ``X``.
 
     Returns
     -------
@@ -189,13 +206,14 @@ def explain_local(
     """
     view = read_model(model)
     rows = view.rows(X)
-    return explain_rows(
+    explained = explain_rows(
         rows,
         make_measure(view, X_background),
         scores=None if output is None else [view.index("output", output)],
         cells=cell_texts(X, view.taken),
         row_names=tuple(X.index if hasattr(X, "iloc") else range(len(rows))),
     )
+    return explained.joined(column_groups(view, groups, X if X_background is None else X_background))
 
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers that are not finite are refused at the end

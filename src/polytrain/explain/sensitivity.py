@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from polytrain.explain.sites import ColumnMeasure, column_cores, make_measure, suffix_products
-from polytrain.explain.view import read_model
+from polytrain.explain.view import column_groups, group_names, read_model
 from polytrain.tensor.decompose import scale_exponent
 from polytrain.texts import printable
 
@@ -199,6 +199,7 @@ def feature_importances(
     *,
     sample_weight: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
+    groups: str | Sequence[Sequence[int | str]] | None = None,
 ) -> FeatureImportances:
     """Rank the columns by how much of the variance of the scores they take part in.
 
@@ -209,6 +210,9 @@ def feature_importances(
     ----------
     model, X, sample_weight, feature_names
         See `sobol_indices`.
+    groups : None, "auto", or sequence of sequences of int or str, default=None
+        Columns, by number or name, that count as one: the total index of a set is the share of all that any of them
+        takes part in. "auto" groups the columns that are nearly copies of each other in ``X``.
 
     Returns
     -------
@@ -232,8 +236,29 @@ def feature_importances(
     view = read_model(model, feature_names)
     measure = make_measure(view, X, sample_weight)
     shares = [variance_shares(measure, output, pairs=False) for output in range(view.fitted.n_trains)]
-    total = np.mean([share.total for share in shares], axis=0)
-    return FeatureImportances(total / (total.sum() or 1.0), view.column_names)
+    parts = column_groups(view, groups, X)
+    totals = [
+        [share.total[part[0]] if len(part) == 1 else _total_index(measure, output, part) for part in parts]
+        for output, share in enumerate(shares)
+    ]
+    total = np.mean(totals, axis=0)
+    return FeatureImportances(total / (total.sum() or 1.0), group_names(view.column_names, parts))
+
+
+def _total_index(measure: ColumnMeasure, output: int, columns: Sequence[int]) -> float:
+    """Share of the variance of a score that any of these columns takes part in."""
+    cores, _ = column_cores(measure, output)
+
+    def variance(chosen: Sequence[int]) -> float:
+        gram, terms = np.ones((1, 1)), 0.0
+        for k, core in enumerate(cores):
+            if k in chosen:  # terms in which no chosen column before varies, and this one does
+                terms += float(np.einsum("ab,aic,bic->", gram, core[:, 1:], core[:, 1:], optimize=True))
+                core = core[:, :1]
+            gram = np.einsum("ab,aic,bid->cd", gram, core, core, optimize=True)
+        return terms
+
+    return variance(columns) / (variance(range(len(cores))) or 1.0)
 
 
 class VarianceShares(NamedTuple):

@@ -19,8 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from polytrain.columns import CategoryColumn, Column, Columns, NumberColumn
 from polytrain.columns.scalars import text_of
 from polytrain.models import FittedModel, fitted_model
+from polytrain.rows.oddities import copies
 from polytrain.tensor.terms import default_names
-from polytrain.texts import listed
+from polytrain.texts import listed, shown
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,27 @@ def read_model(
     titles = tuple(names[group[0]] if len(group) == 1 else shown[k] for k, group in enumerate(groups))
     rows = partial(_features, fitted, estimator, steps)
     return ModelView(estimator, fitted, columns, tuple(names), titles, groups, rows, taken)
+
+
+def column_groups(view: ModelView, groups: Any, X: Any) -> list[list[int]]:
+    """Return all columns in groups: those that are given or, for "auto", are nearly copies in X; others alone."""
+    if isinstance(groups, str):
+        if groups != "auto" or X is None:
+            raise ValueError(f"groups must be None, 'auto' with rows X, or a list of groups, got {groups!r:.60}.")
+        sources = view.columns.sources
+        found = copies(view.rows(X), view.columns.is_category, sources)
+        chosen = [np.unique(sources[group]).tolist() for group, _ in found]
+    else:
+        chosen = [[view.index("column", column) for column in group] for group in groups or ()]
+    every = [column for group in chosen for column in group]
+    if len(set(every)) < len(every):
+        raise ValueError(f"groups must not share columns, got {shown(groups)}. Name every column once.")
+    return sorted([*filter(None, chosen), *([k] for k in range(len(view.column_names)) if k not in every)])
+
+
+def group_names(names: Sequence[str], groups: Sequence[Sequence[int]]) -> tuple[str, ...]:
+    """Names of groups of columns."""
+    return tuple(" & ".join(names[k] for k in group) for group in groups)
 
 
 def _features(fitted: FittedModel, estimator: Any, steps: Pipeline | None, X: Any) -> NDArray:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,12 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.arrays import Array
-from polytrain.checks import COMPUTE_DTYPES, check_columns, validate_rows
+from polytrain.checks import COMPUTE_DTYPES, check_columns, validate_rows, warn_of_data
 from polytrain.columns import Columns
 from polytrain.decisions import Decision, Softmax
 from polytrain.learning.losses import get_loss
 from polytrain.learning.threads import one_blas_thread
-from polytrain.maps import MapList
+from polytrain.maps import CategoryMap, MapList
 from polytrain.tensor import TensorTrain
 from polytrain.tensor.stack import TrainStack
 from polytrain.uncertainty import Uncertainty
@@ -29,6 +28,11 @@ _MOST_SCORES = 1 << 18
 _BEYOND = 0.1
 # Predictions are warned of if they are farther beyond the limits than this part of the distance between these.
 _FAR = 0.5
+# Rows outside of the training range are warned of if in some column more than this part of them are farther beyond it
+# than `_FAR` of its width, or this part and number of them are beyond it at all. Float32 is no reason for a warning.
+_FAR_SHARE, _OUTSIDE_SHARE, _LEAST_OUTSIDE, _ROUNDING = 0.05, 0.25, 20, 1e-6
+# As many rows decide about it.
+_RANGE_ROWS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +207,33 @@ class FittedModel:
                 raise ValueError(f"X contains NaN in feature {name}, which had none in training. Impute.")
         return rows
 
+    def warn_of_range(self, X: Array) -> None:
+        """Warn if many of the checked rows (N, d) lie outside of the range of the training rows, or some do far."""
+        some = X[:: 1 + len(X) // _RANGE_ROWS]
+        with np.errstate(over="ignore"):
+            low, high = self._ranges.astype(X.dtype)
+            reach = _FAR * high - _FAR * low
+            beyond, far = (np.count_nonzero((some < low - r) | (some > high + r), axis=0) for r in (0.0, reach))
+        n_rows, k = len(some), int(np.argmax(beyond + far))
+        if far.max() > _FAR_SHARE * n_rows or beyond.max() > max(_OUTSIDE_SHARE * n_rows, _LEAST_OUTSIDE):
+            outside, values = (low > X) | (high < X), X[:, k]
+            name = k if self.feature_names is None else repr(self.feature_names[k])
+            warn_of_data(
+                f"{outside.any(axis=1).sum()} of {len(X)} rows lie outside of the range of the training rows, most "
+                f"often in column {name}: {outside[:, k].sum()} rows, with values from {np.nanmin(values):.4g} to "
+                f"{np.nanmax(values):.4g}, in training {low[k]:.4g} to {high[k]:.4g}. Such values count as the end of "
+                "that range. Check units, or train on rows like these."
+            )
+
+    @cached_property
+    def _ranges(self) -> Array:
+        """Range of every column of numbers that the model depends on, (2, d), a little wider; infinite for others."""
+        ranges = [m.range if m.n > 1 and not isinstance(m, CategoryMap) else None for m in self.maps]
+        low, high = np.array([one if one and one[0] < one[1] else (-np.inf, np.inf) for one in ranges]).T
+        slack = _ROUNDING * np.maximum(np.abs(low), np.abs(high))
+        with np.errstate(over="ignore"):
+            return np.array([low - slack, high + slack])
+
     @cached_property
     def _stack(self) -> TrainStack:
         # The trains as they were learned: in the units of the target they might overflow float32.
@@ -232,9 +263,16 @@ class FittedModel:
 
     def predict(self, X: Array, n_threads: int = 1) -> Array:
         """Labels (N,), numbers (N,), or numbers (N, n_outputs) of checked rows."""
-        return self._answer(self._limited if self.is_limited else self._predicted, X, n_threads)
+        n_far: list[int] = []
+        answer = self._answer(partial(self._limited, n_far) if self.is_limited else self._predicted, X, n_threads)
+        if n_far:
+            warn_of_data(
+                f"{sum(n_far)} predictions were far beyond the training targets and are clipped: these rows are unlike "
+                "the training rows. Check them; clip=False does not limit predictions."
+            )
+        return answer
 
-    def _limited(self, scores: Array) -> Array:
+    def _limited(self, n_far: list[int], scores: Array) -> Array:
         low, high = self.limits
         predicted = self._predicted(scores)
         if ((predicted >= low) & (predicted <= high)).all():
@@ -243,12 +281,7 @@ class FittedModel:
         with np.errstate(over="ignore", invalid="ignore"):
             is_far = np.abs(predicted - limited) > _FAR * (high - low)
         if (is_far & (low < high)).any():
-            warnings.warn(
-                f"{np.count_nonzero(is_far)} predictions were far beyond the training targets and are clipped: these "
-                "rows are unlike the training rows. Check them; clip=False does not limit predictions.",
-                UserWarning,
-                stacklevel=2,
-            )
+            n_far.append(int(np.count_nonzero(is_far)))
         return limited
 
     def _predicted(self, scores: Array) -> Array:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length
 
 from polytrain.checks import check_columns, validate_rows
-from polytrain.columns import Columns, NumberColumn, is_frame, needs_encoding
-from polytrain.columns.column_list import is_identifier
+from polytrain.columns import Columns, needs_encoding
 from polytrain.config import current_config
 from polytrain.learning.engines.runners import ClusterRunner, SpillRunner
 from polytrain.learning.engines.tasks import Runner
@@ -98,10 +95,7 @@ def _open_arrays(estimator: Any, X: Any, y: Any, sample_weight: Any, loss: str |
             encoded = columns.encode(X)
         check_columns(estimator, X, reset=True)
         arrays = check_arrays(encoded, y, sample_weight, loss)
-    names = getattr(estimator, "feature_names_in_", None)
-    if is_frame(X) and names is not None:
-        _warn_of_identifiers(arrays[0], names, columns)
-    return Rows.of_arrays(arrays, loss is None, names, columns)
+    return Rows.of_arrays(arrays, loss is None, getattr(estimator, "feature_names_in_", None), columns)
 
 
 def _kept_columns(estimator: Any, X: Any) -> Columns | None:
@@ -111,20 +105,6 @@ def _kept_columns(estimator: Any, X: Any) -> Columns | None:
     columns = estimator.model_.columns
     # Another number of columns is refused later, with all that differs.
     return columns if columns is not None and np.shape(X)[1:] == (columns.n_columns,) else None
-
-
-def _warn_of_identifiers(X: NDArray, names: Sequence[str], columns: Columns | None) -> None:
-    """Warn of columns that the command line would leave out; somebody who gives a single column means it."""
-    sources = range(X.shape[1]) if columns is None else columns.sources.tolist()
-    for feature, k in enumerate(sources if len(names) > 1 else ()):
-        is_number = columns is None or isinstance(columns.columns[k], NumberColumn)
-        if is_number and is_identifier(names[k], X[:, feature]):
-            warnings.warn(
-                f"column {names[k]!r} holds a different whole number in every row, which looks like an identifier and "
-                "is learned from like others. Leave it out if it says nothing about new rows.",
-                UserWarning,
-                stacklevel=2,
-            )
 
 
 # --- rows in partitions -----------------------------------------------------------------------------------------------

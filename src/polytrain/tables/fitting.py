@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from polytrain.checks import DataWarning
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.evaluation import (
     Answers,
@@ -121,10 +122,12 @@ def fit_table(
     model = TableModel(estimator, rows.layout, facts)
     talk(f"fitting {len(X)} rows, {X.shape[1]} columns")
     fit_started = time.perf_counter()
-    with warnings.catch_warnings(record=True, action="always", category=UserWarning) as warned:
+    with warnings.catch_warnings():
+        if say is not None:  # it is told them instead
+            warnings.simplefilter("ignore", DataWarning)
         estimator.fit(X, y)
-    for warning in warned:
-        talk(f"note: {warning.message}")
+    for text in estimator.warnings_:
+        talk(f"note: {text}")
     facts["fit_seconds"] = time.perf_counter() - fit_started
     talk(f"{'chosen' if estimator.choice_.tried else 'given'}: {estimator.choice_.settings}")
     if on_fitted is not None:

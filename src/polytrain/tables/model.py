@@ -137,6 +137,7 @@ class TableModel:
         reader = RowReader(self.layout, self.estimator, table, goals or (), decimal, say or (lambda text: None))
         for frame in table.blocks():
             X = self._features(reader.read(frame), table)
+            self.fitted.warn_of_range(X)
             if goals is None:
                 yield PreparedBlock(frame, X)
                 continue
