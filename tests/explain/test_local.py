@@ -287,7 +287,9 @@ def test_plots_of_shap():
     for draw, drawn in ((shap.plots.waterfall, given[0]), (shap.plots.beeswarm, given), (shap.plots.bar, given)):
         figure = plt.figure()
         draw(drawn, show=False)
-        assert [name for axes in figure.axes for text in axes.get_yticklabels() if "colour" in (name := text.get_text())]
+        assert [
+            name for axes in figure.axes for text in axes.get_yticklabels() if "colour" in (name := text.get_text())
+        ]
         plt.close(figure)
     model, rows, _ = default_case("three-classes")
     assert explain_local(model, rows[:5]).to_shap()[..., 2].shape == (5, 4)
