@@ -427,6 +427,7 @@ def test_skops_keeps_default_models(name, trusted_by_skops):
     assert_same_predictions(model, copy, rows)
 
 
+@pytest.mark.filterwarnings("ignore:.*type hint:UserWarning:mlflow")  # about MLflow's own code
 @pytest.mark.parametrize("kind", ["skops", "cloudpickle"])
 @pytest.mark.parametrize("name", ["three-classes", "frame", "frame-regressor"])
 def test_mlflow_keeps_default_models(tmp_path, name, kind, trusted_by_skops):
