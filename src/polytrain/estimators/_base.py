@@ -18,12 +18,13 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from polytrain.checks import check_columns, check_mass
+from polytrain.checks import check_columns, check_mass, dense
 from polytrain.choice import Choice, Chosen, Settings, Task, calibrate, choose
 from polytrain.decisions import Softmax, TwoClasses
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
@@ -53,7 +54,7 @@ from polytrain.rows import Rows, is_dask, is_dask_frame, lazy_blocks, open_fit
 from polytrain.rows.checking import check_more
 from polytrain.rows.opening import given_validation, hold_out
 from polytrain.rows.rows import positive_rows
-from polytrain.sources import is_source
+from polytrain.sources import SparseRows, is_source
 from polytrain.tensor import TensorTrain
 
 # Entries of a record that are losses.
@@ -298,7 +299,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         if is_first:
             self._fit(X, y, sample_weight, is_block=True, maps=maps, prepare=prepare)
         check_parameters(self)
-        check_columns(self, X)
+        check_columns(self, X := dense(X))
         model, classes, targets = self.model_, self.model_.classes, self._block_targets()
         known = model.n_trains if classes is None else classes
         X, y, weights = check_more(X, y, sample_weight, number_loss, model.columns, model.n_features, known)
@@ -406,6 +407,8 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             check_columns(self, X._meta if is_dask_frame(X) else X)
             like = question(self.model_, np.zeros((1, self.model_.n_features)), 1)
             return _map_blocks(partial(self._ask, question), X, like)
+        if issparse(X) and X.ndim == 2:
+            return np.concatenate([self._ask(question, block) for (block,) in SparseRows(X)])
         return question(self.model_, self.model_.encode(X, self), effective_n_jobs(self.n_jobs))
 
     def __sklearn_tags__(self) -> Tags:
@@ -413,7 +416,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         taking = ["auto", *(basis for basis in basis_names() if map_kind(basis).takes_missing)]
         bases = self.basis if is_sequence(self.basis) else [self.basis]
         tags.input_tags.allow_nan = all(isinstance(basis, str) and basis in taking for basis in bases)
-        tags.input_tags.categorical = tags.input_tags.string = True
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.sparse = True
         return tags
 
 

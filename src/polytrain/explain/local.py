@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from polytrain.checks import dense
 from polytrain.columns.frames import open_table
 from polytrain.columns.scalars import is_missing, sort_of, text_of
 from polytrain.explain.sensitivity import frame
@@ -211,7 +212,7 @@ def explain_local(
         rows,
         make_measure(view, X_background),
         scores=None if output is None else [view.index("output", output)],
-        cells=cell_texts(X, view.taken),
+        cells=cell_texts(dense(X), view.taken),
         row_names=tuple(X.index if hasattr(X, "iloc") else range(len(rows))),
     )
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.arrays import Array
-from polytrain.checks import COMPUTE_DTYPES, check_columns, validate_rows
+from polytrain.checks import COMPUTE_DTYPES, check_columns, dense, validate_rows
 from polytrain.columns import Columns
 from polytrain.decisions import Decision, Softmax
 from polytrain.learning.losses import get_loss
@@ -191,6 +191,7 @@ class FittedModel:
         columns are compared with those of the estimator. NaN is only in columns whose maps take missing values.
         """
         rows: Array
+        X = dense(X)
         if self.columns is None:
             accepted = "allow-nan" if self.takes_missing else True
             rows = validate_rows(estimator, X, reset=False, ensure_all_finite=accepted)
