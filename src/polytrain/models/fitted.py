@@ -51,7 +51,7 @@ class FittedModel:
     feature_names : tuple of str, or None
         Names of the columns, where they had any.
     one_output : bool
-        Whether a regressor predicts one number per row rather than a row of them.
+        Whether there is one number or label per row rather than a row of them.
     calibrated : bool
         Whether ``shift`` and ``size`` make log-odds of the scores of a classifier, whatever its loss.
     columns : Columns or None
@@ -229,7 +229,7 @@ class FittedModel:
         return self._answer(lambda scores: self._decision.decide(scores, self._n_classes), X, n_threads)
 
     def predict(self, X: Array, n_threads: int = 1) -> Array:
-        """Labels (N,), numbers (N,), or numbers (N, n_outputs) of checked rows."""
+        """Labels (N,), numbers (N,), or numbers or indicators of labels (N, n_outputs) of checked rows."""
         return self._answer(self._limited if self.is_limited else self._predicted, X, n_threads)
 
     def _limited(self, scores: Array) -> Array:
