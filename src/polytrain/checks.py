@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 __all__ = [
     *("COMPUTE_DTYPES", "check_columns", "check_mass", "check_numbers", "check_weight_range", "check_weights"),
-    *("dense", "need", "validate_rows"),
+    *("dense", "is_sparse", "need", "validate_rows"),
 ]
 
 #: Types that trains are learned and evaluated in; others become the first.
@@ -45,9 +45,14 @@ def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:
         return validate_data(model, *data, dtype=COMPUTE_DTYPES, **checks)
 
 
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix or array of SciPy."""
+    return issparse(X)
+
+
 def dense(X: Any) -> Any:
     """Return a sparse matrix as an array, and anything else as it is."""
-    return X.toarray() if issparse(X) else X
+    return X.toarray() if is_sparse(X) else X
 
 
 def check_columns(model: BaseEstimator, X: Any, *, reset: bool = False) -> None:

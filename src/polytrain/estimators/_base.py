@@ -18,13 +18,12 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from polytrain.checks import check_columns, check_mass, dense
+from polytrain.checks import check_columns, check_mass, dense, is_sparse
 from polytrain.choice import Choice, Chosen, Settings, Task, calibrate, choose
 from polytrain.decisions import Softmax, TwoClasses
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
@@ -407,7 +406,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             check_columns(self, X._meta if is_dask_frame(X) else X)
             like = question(self.model_, np.zeros((1, self.model_.n_features)), 1)
             return _map_blocks(partial(self._ask, question), X, like)
-        if issparse(X) and X.ndim == 2:
+        if is_sparse(X) and X.ndim == 2:
             return np.concatenate([self._ask(question, block) for (block,) in SparseRows(X)])
         return question(self.model_, self.model_.encode(X, self), effective_n_jobs(self.n_jobs))
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length
 
-from polytrain.checks import check_columns, dense, validate_rows
+from polytrain.checks import check_columns, dense, is_sparse, validate_rows
 from polytrain.columns import Columns, NumberColumn, is_frame, needs_encoding
 from polytrain.columns.column_list import is_identifier
 from polytrain.learning.engines.runners import ClusterRunner, SpillRunner
@@ -66,11 +65,11 @@ def _open(estimator: Any, X: Any, y: Any, sample_weight: Any, loss: str | None) 
             return
         X, y, *weights = join_blocks(cluster.collect(raw))
         sample_weight = weights[0] if weights else None
-    size = X.nbytes if isinstance(X, np.memmap) else 8 * math.prod(X.shape) / _DENSE_PART if issparse(X) else 0
+    size = X.nbytes if isinstance(X, np.memmap) else 8 * math.prod(X.shape) / _DENSE_PART if is_sparse(X) else 0
     if size > max_bytes and X.ndim == 2 and y is not None:
         arrays = [X, y] if sample_weight is None else [X, y, sample_weight]
         check_consistent_length(*arrays)
-        source: Any = SparseRows(*arrays) if issparse(X) else [arrays]
+        source: Any = SparseRows(*arrays) if is_sparse(X) else [arrays]
     elif is_source(X):
         if y is not None or sample_weight is not None:
             raise ValueError("X yields blocks of rows with their targets; leave y and sample_weight out.")
