@@ -8,6 +8,8 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import make_multilabel_classification
 from sklearn.metrics import accuracy_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import polytrain
 from polytrain import TensorTrainClassifier
@@ -182,7 +184,9 @@ def test_what_is_refused(data, model):
     from polytrain.export import to_c
 
     X, y = data
-    with pytest.raises(ValueError, match=r"y of shape \(240, 3\) must hold 0 and 1, a column per label, got \[1.0, 2.0\]"):
+    with pytest.raises(
+        ValueError, match=r"y of shape \(240, 3\) must hold 0 and 1, a column per label, got \[1.0, 2.0\]"
+    ):
         TensorTrainClassifier().fit(X, y + 1)
     with pytest.raises(ValueError, match="should be a 1d array"):
         TensorTrainClassifier().fit(X, y + np.arange(240)[:, None])
@@ -198,6 +202,29 @@ def test_what_is_refused(data, model):
         to_c(model)
     with pytest.raises(ValueError, match="a report is about one"):
         polytrain.report(model, X, y)
+
+
+def test_pipelines_are_not_converted_to_onnx(data):
+    pytest.importorskip("skl2onnx")
+    from polytrain.export import to_onnx
+
+    model = make_pipeline(StandardScaler(), power_classifier(**FAST)).fit(*data)
+    with pytest.raises(ValueError, match="skl2onnx knows classifiers of one label per row, and this one has 3 labels"):
+        to_onnx(model)
+
+
+def test_tables_are_predicted_but_not_evaluated(data, model, tmp_path):
+    pytest.importorskip("pandas")
+    from polytrain.tables import load_table_model
+
+    X, y = data
+    model.save(tmp_path / "m")
+    np.savetxt(tmp_path / "X.csv", X, delimiter=",", fmt="%g")
+    table_model = load_table_model(tmp_path / "m")
+    np.testing.assert_array_equal(table_model.predict(tmp_path / "X.csv"), model.predict(X))
+    np.savetxt(tmp_path / "both.csv", np.column_stack([X, y]), delimiter=",", fmt="%g")
+    with pytest.raises(ValueError, match="this model has 3 labels per row, and a table one target"):
+        table_model.evaluate(tmp_path / "both.csv", target=[4, 5, 6])
 
 
 def test_the_decision_comes_with_targets():
