@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 __all__ = [
     *("COMPUTE_DTYPES", "DataWarning", "check_columns", "check_mass", "check_numbers", "check_weight_range"),
-    *("check_weights", "gathered_warnings", "need", "validate_rows", "warn_of_data"),
+    *("check_weights", "dense", "gathered_warnings", "is_sparse", "need", "validate_rows", "warn_of_data"),
 ]
 
 #: Types that trains are learned and evaluated in; others become the first.
@@ -86,6 +87,16 @@ def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:
         raise ValueError(f"X is a {kind.__name__} of {library}. Pass {remedy} instead.")
     with np.errstate(over="ignore", invalid="ignore"):
         return validate_data(model, *data, dtype=COMPUTE_DTYPES, **checks)
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix or array of SciPy."""
+    return issparse(X)
+
+
+def dense(X: Any) -> Any:
+    """Return a sparse matrix as an array, and anything else as it is."""
+    return X.toarray() if is_sparse(X) else X
 
 
 def check_columns(model: BaseEstimator, X: Any, *, reset: bool = False) -> None:

@@ -23,7 +23,10 @@ from scipy.special import log_expit, log_softmax
 
 from polytrain.export_writers import CWriter, GraphWriter
 
-__all__ = ["BinaryCode", "Decision", "OneVsOne", "OneVsRest", "Softmax", "TwoClasses", "decision_names", "get_decision"]
+__all__ = [
+    *("BinaryCode", "Decision", "EachLabel", "OneVsOne", "OneVsRest", "Softmax", "TwoClasses"),
+    *("decision_names", "get_decision"),
+]
 
 
 class Decision(ABC):
@@ -86,6 +89,10 @@ class Decision(ABC):
         agree, differ = graph.log_sigmoid(scores), graph.log_sigmoid(graph.add("Neg", scores))
         likely = graph.add("MatMul", agree, graph.constant(code > 0, np.float64))
         return graph.add("Add", likely, graph.add("MatMul", differ, graph.constant(code < 0, np.float64)))
+
+    def add_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
+        """Write `probabilities` into an ONNX graph. Shapes: scores (N, n_trains) -> (N, m)."""
+        return graph.add("Softmax", self.add_log_probabilities(graph, scores, n_classes), axis=1)
 
     def c_decision(self, writer: CWriter, n_classes: int) -> str:
         """Write `decide` in C: ``static void decide(const REAL *values, REAL *scores)`` and the tables it reads."""
@@ -208,6 +215,37 @@ class Softmax(OneVsRest):
 
     def c_log_probabilities(self, writer: CWriter, n_classes: int) -> str:
         return "    for (int c = 0; c < NAME_N_CLASSES; c++) probabilities[c] = values[c];"
+
+
+class EachLabel(OneVsRest):
+    """One train per label, of which a row may have any number: those whose scores are positive.
+
+    Classes are the numbers of the labels, from 0, and what is chosen is 0 or 1 for each of them, (N, m).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polytrain.decisions import EachLabel
+    >>> EachLabel().choose(np.array([[0.5, -1.0, 2.0]]))
+    array([[1, 0, 1]])
+    """
+
+    name = "each-label"
+
+    def choose(self, decided: NDArray) -> NDArray:
+        return (decided > 0).astype(np.intp)
+
+    def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
+        return log_expit(scores.T)
+
+    def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(f"label {name}" for name in names)
+
+    def add_choice(self, graph: GraphWriter, decided: str) -> str:
+        return graph.cast(graph.add("Greater", decided, graph.constant(0.0)), np.int64)
+
+    def add_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
+        return graph.add("Sigmoid", scores)
 
 
 class _Vote(Decision):
@@ -377,7 +415,9 @@ def get_decision(name: str, n_classes: int) -> Decision:
     >>> get_decision("one-vs-one", 3), get_decision("one-vs-one", 2)
     (OneVsOne(), TwoClasses())
     """
-    decisions = _DECISIONS | {Softmax.name: Softmax()}  # which comes with a loss, rather than by name
+    if name == EachLabel.name:  # which comes with targets, rather than by name
+        return EachLabel()
+    decisions = _DECISIONS | {Softmax.name: Softmax()}  # which comes with a loss
     if n_classes == 2 and name in (*decisions, TwoClasses.name):
         return TwoClasses()
     if name not in decisions:

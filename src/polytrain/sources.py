@@ -21,6 +21,8 @@ __all__ = ["NpyFolder", "ParquetFolder", "open_rows"]
 
 # A block takes about this many bytes.
 _BLOCK_BYTES = 8 << 20
+# Predictions do not depend on cuts between blocks that are multiples of this many rows.
+_EVALUATED = 4000
 
 
 def _rows_per_block(n_features: int) -> int:
@@ -51,6 +53,20 @@ class NpyFolder:
             size = _rows_per_block(arrays[f"X{name}"][:1].size)
             for start in range(0, len(arrays[f"X{name}"]), size):
                 yield tuple(np.array(array[start : start + size]) for array in arrays.values())
+
+
+class SparseRows:
+    """Rows of a sparse matrix of SciPy, and what belongs to them, in blocks that are dense."""
+
+    def __init__(self, X: Any, *others: Any) -> None:
+        self._X, self._others = X.tocsr(), [np.asarray(other) for other in others]
+
+    def __iter__(self) -> Iterator[tuple[NDArray, ...]]:
+        size = _rows_per_block(self._X.shape[1])
+        size -= size % _EVALUATED if size > _EVALUATED else 0
+        for start in range(0, max(self._X.shape[0], 1), size):
+            rows = slice(start, start + size)
+            yield self._X[rows].toarray(), *(other[rows] for other in self._others)
 
 
 class ParquetFolder:

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -245,6 +247,61 @@ def test_frames_of_results():
         assert part["value"].tolist() == list(found.cells[row])
         assert set(part["mean"]) == {found.base[place]}
         assert set(part["score"]) == {found.scores[row, place]}
+
+
+@pytest.mark.parametrize("name", ["gaps", "frame-regressor", "three-classes"])
+def test_what_shap_is_given(monkeypatch, name):
+    """Its own class where it is installed, a stand-in with the same arguments elsewhere."""
+
+    def explanation(values, base_values, data, **names):
+        return SimpleNamespace(values=values, base_values=base_values, data=data, **names)
+
+    monkeypatch.setitem(sys.modules, "shap", SimpleNamespace(Explanation=explanation))
+    model, rows, _ = default_case(name)
+    found = explain_local(model, rows[:6])
+    given = found.to_shap()
+    n_scores = len(found.score_names)
+    assert given.feature_names == list(found.column_names)
+    assert given.data.shape == (6, len(found.column_names))
+    if n_scores == 1:
+        assert given.values.shape == given.data.shape
+        scores = given.values.sum(axis=1) + given.base_values
+        np.testing.assert_allclose(scores, found.scores[:, 0], rtol=1e-9, atol=1e-9)
+    else:
+        assert given.output_names == list(found.score_names)
+        np.testing.assert_allclose(given.values.sum(axis=1) + given.base_values, found.scores, rtol=1e-9, atol=1e-9)
+        one = explain_local(model, rows[:6], output=1).to_shap()
+        np.testing.assert_array_equal(one.values, given.values[..., 1])
+        np.testing.assert_array_equal(one.base_values, given.base_values[:, 1])
+    if name == "frame-regressor":
+        assert given.data[:, 0].tolist() == pytest.approx(rows["size"][:6].tolist(), rel=1e-5)
+        assert given.data[:4, 2].tolist() == ["unknown"] * 4
+    else:
+        np.testing.assert_allclose(given.data.astype(float), np.asarray(rows)[:6], rtol=1e-5)
+
+
+def test_plots_of_shap():
+    shap = pytest.importorskip("shap")
+    plt = pytest.importorskip("matplotlib.pyplot")
+    model, rows, _ = default_case("frame-regressor")
+    given = explain_local(model, rows).to_shap()
+    assert isinstance(given, shap.Explanation)
+    for draw, drawn in ((shap.plots.waterfall, given[0]), (shap.plots.beeswarm, given), (shap.plots.bar, given)):
+        figure = plt.figure()
+        draw(drawn, show=False)
+        assert [
+            name for axes in figure.axes for text in axes.get_yticklabels() if "colour" in (name := text.get_text())
+        ]
+        plt.close(figure)
+    model, rows, _ = default_case("three-classes")
+    assert explain_local(model, rows[:5]).to_shap()[..., 2].shape == (5, 4)
+
+
+def test_shap_is_optional(monkeypatch):
+    monkeypatch.setitem(sys.modules, "shap", None)
+    model, rows, _ = default_case("regressor")
+    with pytest.raises(ImportError, match="pip install shap"):
+        explain_local(model, rows[:2]).to_shap()
 
 
 def test_rows_have_the_labels_of_the_frame():

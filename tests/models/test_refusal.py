@@ -112,6 +112,7 @@ BAD_ENTRIES = [
     ("loss", "hinge", "loss must be one of"),
     ("loss", "poisson", "does not apply to classification"),
     ("one_output", False, "a classifier has one output"),
+    ("decision", "each-label", "a classifier has one output, unless rows have any number of labels"),
     ("one_output", 1, "'one_output' should be bool"),
     ("feature_names", ["a"], "4 feature names"),
     ("feature_names", [1, 2, 3, 4], "4 feature names"),

@@ -409,6 +409,40 @@ def test_pickle_joblib_and_skops(tmp_path, model):
         check(copy, tmp_path)
 
 
+@pytest.fixture
+def trusted_by_skops():
+    skops = pytest.importorskip("skops.io")
+
+    def types(model):
+        found = skops.get_untrusted_types(data=skops.dumps(model))
+        assert all(kind.startswith(("polytrain.", "numpy.")) for kind in found)
+        return found
+
+    return types
+
+
+@pytest.mark.parametrize("name", ["three-classes", "gaps", "frame", "frame-regressor"])
+def test_skops_keeps_default_models(name, trusted_by_skops):
+    model, rows, _ = default_case(name)
+    skops = pytest.importorskip("skops.io")
+    copy = skops.loads(skops.dumps(model), trusted=trusted_by_skops(model))
+    assert_same_predictions(model, copy, rows)
+
+
+@pytest.mark.filterwarnings("ignore:.*type hint:UserWarning:mlflow")  # about MLflow's own code
+@pytest.mark.parametrize("kind", ["skops", "cloudpickle"])
+@pytest.mark.parametrize("name", ["three-classes", "frame", "frame-regressor"])
+def test_mlflow_keeps_default_models(tmp_path, name, kind, trusted_by_skops):
+    pytest.importorskip("mlflow", minversion="3.17")
+    from mlflow import sklearn
+
+    model, rows, _ = default_case(name)
+    options = {"skops_trusted_types": trusted_by_skops(model)} if kind == "skops" else {}
+    # Requirements are given: MLflow finds out others in a process of its own.
+    sklearn.save_model(model, tmp_path / "m", serialization_format=kind, pip_requirements=["polytrain"], **options)
+    assert_same_predictions(model, sklearn.load_model(str(tmp_path / "m")), rows)
+
+
 def test_parts_of_dates_give_way_to_columns_of_the_same_name(tmp_path):
     frame = pd.DataFrame({"when": pd.date_range("2020", "2023", periods=60), "when (month)": np.arange(60.0) % 7})
     model = TensorTrainRegressor(random_state=0, rank=2).fit(frame, np.arange(60.0) % 5)

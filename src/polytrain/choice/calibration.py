@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, logsumexp, softmax
 
-from polytrain.learning.targets import Target
+from polytrain.learning.targets import NumberTarget, Target
 
 __all__ = ["calibrate", "class_factors", "fit_log_odds", "fit_softmax", "held_out_losses", "held_out_shift"]
 
@@ -32,21 +32,25 @@ def calibrate(
 ) -> tuple[NDArray, NDArray]:
     """Return factors and shifts (n_trains,) that turn scores (N, n_trains) of held-out rows into log-odds.
 
-    ``labels`` (N, m) are the weights of every row at its label, and ``n_rows`` is how many rows they count as together.
-    Joint scores become logarithms of probabilities, up to a constant. Given ``sizes`` stay, and the shifts alone are
-    found.
+    ``labels`` (N, m) are the weights of every row at its label, or (N, m + 1) at any number of labels and in all, and
+    ``n_rows`` is how many rows they count as together. Joint scores become logarithms of probabilities, up to a
+    constant. Given ``sizes`` stay, and the shifts alone are found.
     """
-    codes = [target.wanted(np.arange(labels.shape[1]))[0] for target in targets]
     weights = labels * class_factors(targets, labels.shape[1])  # as in the fit: a class may lack held-out rows
-    weights *= n_rows / weights.sum()
+    is_each = isinstance(targets[0], NumberTarget)
+    weights *= n_rows / (weights[:, -1] if is_each else weights).sum()
     if is_joint:
         return fit_softmax(scores, weights, None if sizes is None else float(sizes[0]))
     fitted = []
     kept = [None] * len(targets) if sizes is None else sizes.tolist()
-    for code, column, factor in zip(codes, scores.T, kept, strict=True):
-        sides = [weights[:, code == sign].sum(axis=1) for sign in (1.0, -1.0)]
-        used = sides[0] + sides[1] > 0
-        fitted.append(fit_log_odds(column[used], sides[0][used], sides[1][used], factor))
+    for target, column, factor in zip(targets, scores.T, kept, strict=True):
+        if isinstance(target, NumberTarget):
+            positive, negative = weights[:, target.output], weights[:, -1] - weights[:, target.output]
+        else:
+            code = target.wanted(np.arange(labels.shape[1]))[0]
+            positive, negative = (weights[:, code == sign].sum(axis=1) for sign in (1.0, -1.0))
+        used = positive + negative > 0
+        fitted.append(fit_log_odds(column[used], positive[used], negative[used], factor))
     size, shift = np.array(fitted).T
     return size, shift
 

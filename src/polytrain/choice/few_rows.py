@@ -220,7 +220,8 @@ def _held_out(task: Task, kernel: NDArray, trial: MapTrial) -> HeldOut | None:
     if not task.needs_held_out:
         return None
     rows = task.choice_rows
-    labels = task.sample.sums if task.calibrate else np.zeros((len(rows.X), 0))
+    sample = task.sample
+    labels = task.label_weights(sample.weights, sample.sums) if task.calibrate else np.zeros((len(rows.X), 0))
     if task.guides is task.targets or not task.calibrate:
         scores = (rows.targets - trial.residuals) / task.sizes
     else:

@@ -51,7 +51,8 @@ class HeldOut(NamedTuple):
         Hashes of the rows, see `polytrain.rows.summary.row_hashes`.
     scores : ndarray of shape (N, n_trains)
     label_weights : ndarray of shape (N, n_classes)
-        Weight of every row, at its label; without classes for numbers.
+        Weight of every row, at its label; without classes for numbers. Where rows have any number of labels, one more
+        column has the weights of the rows.
     rows : tuple of Rows
         Where these rows are; there may be others among them.
     """
@@ -230,6 +231,10 @@ class Task:
     def needs_held_out(self) -> bool:
         """Whether scores of rows left out are wanted: for probabilities, or for the uncertainty of numbers."""
         return self.calibrate or (not self.rows.classify and get_loss(self.settings.loss).has_noise)
+
+    def label_weights(self, weights: NDArray, sums: NDArray) -> NDArray:
+        """Return weights of rows at their labels, given those of the rows (N,), and of the rows at each label."""
+        return sums if self.rows.summary.target is None else np.column_stack([sums, weights])
 
     @property
     def judges_probabilities(self) -> bool:

@@ -22,7 +22,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from polytrain.checks import check_columns, check_mass, gathered_warnings
+from polytrain.checks import check_columns, check_mass, dense, gathered_warnings, is_sparse
 from polytrain.choice import Choice, Chosen, Settings, Task, calibrate, choose
 from polytrain.config import current_config
 from polytrain.decisions import Softmax, TwoClasses
@@ -58,7 +58,7 @@ from polytrain.rows import Rows, is_dask, is_dask_frame, lazy_blocks, open_fit
 from polytrain.rows.checking import check_more
 from polytrain.rows.opening import given_validation, hold_out
 from polytrain.rows.rows import positive_rows
-from polytrain.sources import is_source
+from polytrain.sources import SparseRows, is_source
 from polytrain.tensor import TensorTrain
 from polytrain.texts import shown
 
@@ -297,7 +297,7 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
         if is_first:
             self._fit(X, y, sample_weight, is_block=True, maps=maps, prepare=prepare)
         check_parameters(self)
-        check_columns(self, X)
+        check_columns(self, X := dense(X))
         model, classes, targets = self.model_, self.model_.classes, self._block_targets()
         known = model.n_trains if classes is None else classes
         X, y, weights = check_more(X, y, sample_weight, number_loss, model.columns, model.n_features, known)
@@ -411,6 +411,8 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
             check_columns(self, X._meta if is_dask_frame(X) else X)
             like = question(self.model_, np.zeros((1, self.model_.n_features)), 1)
             return _map_blocks(partial(self._ask, question), X, like)
+        if is_sparse(X) and X.ndim == 2:
+            return np.concatenate([self._ask(question, block) for (block,) in SparseRows(X)])
         rows = self.model_.encode(X, self)
         self.model_.warn_of_range(rows)
         return question(self.model_, rows, effective_n_jobs(self.n_jobs))
@@ -420,7 +422,7 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
         taking = ["auto", *(basis for basis in basis_names() if map_kind(basis).takes_missing)]
         bases = self.basis if is_sequence(self.basis) else [self.basis]
         tags.input_tags.allow_nan = all(isinstance(basis, str) and basis in taking for basis in bases)
-        tags.input_tags.categorical = tags.input_tags.string = True
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.sparse = True
         return tags
 
 

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import is_multilabel
 
 from polytrain.checks import check_weight_range
-from polytrain.decisions import Decision, OneVsRest, Softmax, decision_names, get_decision
+from polytrain.decisions import Decision, EachLabel, OneVsRest, Softmax, decision_names, get_decision
 from polytrain.estimators._base import TrainModel, learns_in_blocks
 from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
@@ -20,7 +22,7 @@ from polytrain.estimators._parameters import check_between, check_choice
 from polytrain.learning.losses import get_loss, loss_names
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
-from polytrain.rows import ClassTarget, Rows
+from polytrain.rows import ClassTarget, NumberTarget, Rows
 from polytrain.tensor import TensorTrain
 from polytrain.texts import short_list, shown
 
@@ -92,7 +94,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Labels; their numbers, if a row has any number of them.
     decision_ : Decision
         How the trains' scores become classes.
     trains_ : list of TensorTrain
@@ -173,8 +175,9 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         X : array-like or DataFrame of shape (n_samples, n_features), Dask collection, or source of rows
             Features. Frames may hold numbers, categories, text, truth values and dates; NaN and None are missing
             values. Dask collections are fitted on the current Dask client; for sources see `polytrain.sources`.
-        y : array-like of shape (n_samples,)
-            Labels of any type; None with a source.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Labels of any type; None with a source. With several columns of 0 and 1, a row has any number of labels:
+            each gets a train of its own, with any ``decision``.
         sample_weight : array-like of shape (n_samples,), optional
             Weights. A weight of zero is the same as leaving the row out.
         X_val, y_val, sample_weight_val : array-like, optional
@@ -227,6 +230,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         TensorTrainClassifier
             The fitted estimator.
         """
+        if is_multilabel(y) or isinstance(getattr(self, "decision_", None), EachLabel):
+            raise ValueError("partial_fit learns one label per row. Use fit, or a model for each column of y.")
         is_first, known = not hasattr(self, "model_"), None if classes is None else np.unique(classes)
         if is_first and known is None:
             raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever come.")
@@ -269,6 +274,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     def _goal(self, rows: Rows, loss: str) -> Goal:
         """Reduce the classes to binary problems."""
         summary, classes = rows.summary, rows.summary.labels
+        if summary.target is not None:
+            return self._goal_of_labels(len(summary.target.low))
         decision = self._check_decision(classes)
         factors = _class_weights(self.class_weight, classes, summary.label_weights)
         if isinstance(self.class_weight, Mapping):
@@ -280,6 +287,19 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         ends = {"decision": decision, "classes": classes}
         return Goal(targets, guides, ends, joint=self.loss == _JOINT, calibrates=self.loss == "auto")
 
+    def _goal_of_labels(self, n_labels: int) -> Goal:
+        """Learn each label by itself: 0 and 1 become -1 and 1."""
+        for name, value in (("loss", self.loss), ("class_weight", self.class_weight)):
+            if value not in (None, "auto", *loss_names("classification")):
+                raise ValueError(
+                    f"{name}={value!r:.60} needs one label per row, and y has {n_labels} columns. Leave {name} at its "
+                    "default, or fit a model for each column."
+                )
+        targets = [NumberTarget(label, mean=0.5, spread=0.5) for label in range(n_labels)]
+        decision, classes = self._as_before(EachLabel(), np.arange(n_labels)), np.arange(n_labels)
+        ends = {"decision": decision, "classes": classes, "one_output": False}
+        return Goal(targets, targets, ends, calibrates=self.loss == "auto")
+
     def _learning_loss(self) -> str:
         """Return the loss that trains are learned with.
 
@@ -289,7 +309,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         return str({"auto": "squared", _JOINT: "logistic"}.get(self.loss, self.loss))
 
     def _check_decision(self, classes: NDArray) -> Decision:
-        """Return the decision; refuse classes and parameters that do not fit it or the last fit of a warm start."""
+        """Return the decision; refuse classes and parameters that do not fit it."""
         check_choice("decision", self.decision, decision_names())
         if len(classes) < 2:
             raise ValueError(
@@ -299,7 +319,10 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         if self.loss == _JOINT and self.decision != OneVsRest.name:
             raise ValueError(f"loss={_JOINT!r} needs decision={OneVsRest.name!r}, got {self.decision!r}.")
         has_softmax = self.loss in (_JOINT, "auto") and self.decision == OneVsRest.name
-        decision = get_decision(Softmax.name if has_softmax else self.decision, len(classes))
+        return self._as_before(get_decision(Softmax.name if has_softmax else self.decision, len(classes)), classes)
+
+    def _as_before(self, decision: Decision, classes: NDArray) -> Decision:
+        """Return the decision, if a warm start has the same one and the same classes as the last fit."""
         if self._is_warm and not (np.array_equal(self.classes_, classes) and self.decision_.name == decision.name):
             raise ValueError(
                 f"warm_start=True, but the last fit had classes {short_list(self.classes_)} and decision "
@@ -307,6 +330,11 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
                 "Keep classes and decision, or set warm_start=False."
             )
         return decision
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = self.loss != _JOINT and self.class_weight is None
+        return tags
 
     def decision_function(self, X: ArrayLike) -> NDArray:
         """Return confidence scores.
@@ -318,10 +346,10 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
 
         Returns
         -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_labels)
             For two classes the polynomial's value, positive for ``classes_[1]``. For more, a number per class whose
             largest entry is the decision: the scores ("one-vs-rest"), or votes or minus Hamming distances with the
-            tie-break added as a fraction.
+            tie-break added as a fraction. Of several labels, a number for each, positive if the row has it.
         """
         return self._ask(FittedModel.decide, X)
 
@@ -335,8 +363,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            Labels.
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Labels; or 0 and 1, a column per label.
         """
         return self._ask(FittedModel.predict, X)
 
@@ -367,8 +395,9 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities; every row sums to 1. With "one-vs-one" and "binary-code" the largest one need not belong to
-            the predicted class where the trains contradict each other: `predict` counts votes or bits.
+        ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
+            Probabilities; every row sums to 1, unless it has any number of labels, each with its own. With
+            "one-vs-one" and "binary-code" the largest one need not belong to the predicted class where the trains
+            contradict each other: `predict` counts votes or bits.
         """
         return self._ask(FittedModel.probabilities, X)

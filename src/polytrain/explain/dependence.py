@@ -195,21 +195,19 @@ def _mean_coefficients(trains: Sequence[Sequence[NDArray]], chosen: Sequence[int
 
     Shapes: -> (n_trains, n_j) or (n_trains, n_j, n_k).
     """
-    total = np.zeros((len(trains), *(trains[0][k].shape[1] for k in sorted(chosen))))
+    *_, last = inside = sorted(chosen)
+    total = np.zeros((len(trains), *(trains[0][k].shape[1] for k in inside)))
     for values, weights in _row_blocks(measure):
         for sums, cores in zip(total, trains, strict=True):
-            # State (open functions, rank, rows): a chosen core keeps its functions apart, the others are mixed in.
-            state = np.ones((1, 1, len(weights)))
-            for k, core in enumerate(cores):
-                left_rank, n, right_rank = core.shape
-                if k in chosen:
-                    opened = core.transpose(1, 2, 0).reshape(n * right_rank, left_rank) @ state
-                    state = opened.reshape(-1, right_rank, len(weights))
-                else:
-                    mixed = (state[:, :, None, :] * values[k]).reshape(len(state), left_rank * n, len(weights))
-                    state = core.reshape(left_rank * n, right_rank).T @ mixed
-            sums += (state[:, 0] @ weights).reshape(sums.shape)
-    return total if sorted(chosen) == list(chosen) else total.transpose(0, 2, 1)
+            # Left part (rows, open functions, rank): a chosen core keeps its functions apart. Right part (rows, rank).
+            left, right = np.ones((len(weights), 1, 1)), weights[:, None]
+            for k, core in enumerate(cores[:last]):
+                left = np.tensordot(left[:, 0], core, 1) if k in inside else left @ site_matrices([core], [values[k]])
+            for k in reversed(range(last + 1, len(cores))):
+                right = (site_matrices([cores[k]], [values[k]]) @ right[:, :, None])[:, :, 0]
+            ends = np.tensordot(left, right, (0, 0))
+            sums += np.tensordot(ends, cores[last], ((1, 2), (0, 2))).reshape(sums.shape)
+    return total if inside == list(chosen) else total.transpose(0, 2, 1)
 
 
 def _row_blocks(measure: ColumnMeasure) -> Iterator[tuple[list[NDArray], NDArray]]:

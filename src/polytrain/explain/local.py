@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from polytrain.checks import dense
 from polytrain.columns.frames import open_table
 from polytrain.columns.scalars import is_missing, sort_of, text_of
 from polytrain.explain.sensitivity import frame
@@ -148,6 +149,24 @@ class LocalExplanations:
             }
         )
 
+    def to_shap(self) -> Any:
+        """Return a ``shap.Explanation``, which shap's plots take.
+
+        Its values and base values are those of the only score, or have a last axis with an entry per score: of several
+        classes, plot ``to_shap()[..., k]``. ``data`` has the rows' own values, six digits of each number.
+        """
+        try:
+            from shap import Explanation
+        except ImportError as error:
+            raise ImportError("to_shap needs shap, which is not installed: pip install shap.") from error
+        values, base, names = self.values, np.tile(self.base, (len(self.values), 1)), list(self.score_names)
+        cells = [_shap_column(column) for column in zip(*self.cells, strict=True)]
+        is_text = any(isinstance(cell, str) for column in cells for cell in column)
+        data = np.array(cells, dtype=object if is_text else np.float64).T
+        if len(names) == 1:
+            return Explanation(values[..., 0], base[:, 0], data, feature_names=list(self.column_names))
+        return Explanation(values, base, data, feature_names=list(self.column_names), output_names=names)
+
 
 def explain_local(
     model: BaseEstimator,
@@ -210,7 +229,7 @@ def explain_local(
         rows,
         make_measure(view, X_background),
         scores=None if output is None else [view.index("output", output)],
-        cells=cell_texts(X, view.taken),
+        cells=cell_texts(dense(X), view.taken),
         row_names=tuple(X.index if hasattr(X, "iloc") else range(len(rows))),
     )
     return explained.joined(column_groups(view, groups, X if X_background is None else X_background))
@@ -273,6 +292,14 @@ def cell_texts(X: Any, columns: Sequence[int] | None) -> tuple[tuple[str, ...], 
         codes = range(len(distinct)) if cells.codes is None else cells.codes
         texts.append([distinct[code] if code >= 0 else MISSING for code in codes])
     return tuple(zip(*texts, strict=True))
+
+
+def _shap_column(cells: Sequence[str]) -> Sequence[float | str]:
+    """Return a column's cells as numbers, NaN where missing, if all of them are; its text otherwise."""
+    try:
+        return [np.nan if cell == MISSING else float(cell) for cell in cells]
+    except ValueError:
+        return cells
 
 
 def cell_text(value: Any) -> str:

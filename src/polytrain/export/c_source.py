@@ -72,6 +72,11 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
         raise ValueError(f"name must be a C identifier, got {name!r}.")
     if dtype not in _DTYPES:
         raise ValueError(f"dtype must be one of {list(_DTYPES)}, got {dtype!r}.")
+    if fitted.classes is not None and not fitted.one_output:
+        raise ValueError(
+            f"a classifier in C has one label per row, and this one has {fitted.n_trains} labels. Fit a model for each "
+            "column of y, or use to_onnx."
+        )
     writer, labels = CWriter(dtype), [] if fitted.classes is None else list(map(str, fitted.classes))
     score = "left[0] * size[t] + shift[t]" if fitted.rescales else "left[0]"
     score = f"EXP({score})" if fitted.link == "log" else score

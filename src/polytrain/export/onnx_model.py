@@ -104,9 +104,10 @@ def _convert_model(model: FittedModel, dtype: np.dtype, opset: int) -> Any:
     if model.decision is not None and model.classes is not None:
         labels = _label_array(model.classes)
         names = ["label", "probabilities" if model.has_probabilities else "scores"]
-        width = len(labels) if model.has_probabilities or len(labels) > 2 else 1
+        width = len(labels) if model.has_probabilities or len(labels) > 2 or not model.one_output else 1
         label_kind = onnx_type(object if labels.dtype.kind in "UO" else labels.dtype)
-        outputs.append(helper.make_tensor_value_info("label", label_kind, [None]))
+        shape = [None] if model.one_output else [None, width]
+        outputs.append(helper.make_tensor_value_info("label", label_kind, shape))
     outputs.append(helper.make_tensor_value_info(names[-1], kind, [None, width]))
     _add_outputs(graph, model, "X", dtype, names, labels)
     operators = [helper.make_opsetid("", opset)]
@@ -142,8 +143,7 @@ def _add_outputs(
         choice = model.decision.add_choice(graph, numbers)
         graph.add("Gather", graph.constant(labels), choice, output=outputs[0])
         if model.has_probabilities:
-            logs = model.decision.add_log_probabilities(graph, scores, len(labels))
-            numbers = graph.add("Softmax", logs, axis=1)
+            numbers = model.decision.add_probabilities(graph, scores, len(labels))
     graph.add("Cast", numbers, to=onnx_type(dtype), output=outputs[-1])
 
 
@@ -276,6 +276,11 @@ def _convert_step(scope: Any, operator: Any, container: Any) -> None:
             "this model turns columns of a frame, or those named by categorical_features, into features itself, which "
             "a converted pipeline cannot do. Convert the model alone with polytrain.export.to_onnx; its rows are "
             "model.model_.columns.encode(X)."
+        )
+    if model.classes is not None and not model.one_output:
+        raise ValueError(
+            f"skl2onnx knows classifiers of one label per row, and this one has {model.n_trains} labels. Convert the "
+            "model alone with polytrain.export.to_onnx."
         )
     labels = None
     if model.classes is not None:

@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.arrays import Array
-from polytrain.checks import COMPUTE_DTYPES, check_columns, validate_rows, warn_of_data
+from polytrain.checks import COMPUTE_DTYPES, check_columns, dense, validate_rows, warn_of_data
 from polytrain.columns import Columns
 from polytrain.decisions import Decision, Softmax
 from polytrain.learning.losses import get_loss
@@ -55,7 +55,7 @@ class FittedModel:
     feature_names : tuple of str, or None
         Names of the columns, where they had any.
     one_output : bool
-        Whether a regressor predicts one number per row rather than a row of them.
+        Whether there is one number or label per row rather than a row of them.
     calibrated : bool
         Whether ``shift`` and ``size`` make log-odds of the scores of a classifier, whatever its loss.
     columns : Columns or None
@@ -195,6 +195,7 @@ class FittedModel:
         columns are compared with those of the estimator. NaN is only in columns whose maps take missing values.
         """
         rows: Array
+        X = dense(X)
         if self.columns is None:
             accepted = "allow-nan" if self.takes_missing else True
             rows = validate_rows(estimator, X, reset=False, ensure_all_finite=accepted)
@@ -262,7 +263,7 @@ class FittedModel:
         return self._answer(lambda scores: self._decision.decide(scores, self._n_classes), X, n_threads)
 
     def predict(self, X: Array, n_threads: int = 1) -> Array:
-        """Labels (N,), numbers (N,), or numbers (N, n_outputs) of checked rows."""
+        """Labels (N,), numbers (N,), or numbers or indicators of labels (N, n_outputs) of checked rows."""
         n_far: list[int] = []
         answer = self._answer(partial(self._limited, n_far) if self.is_limited else self._predicted, X, n_threads)
         if n_far:

@@ -15,7 +15,7 @@ import numpy as np
 
 from polytrain.arrays import Array
 from polytrain.columns import Columns
-from polytrain.decisions import get_decision
+from polytrain.decisions import EachLabel, get_decision
 from polytrain.learning.losses import get_loss
 from polytrain.learning.moments import CoreMoments
 from polytrain.maps import KINDS, CategoryMap, FeatureMap, MapList
@@ -196,10 +196,10 @@ def _read_ends(document: Document, n_trains: int) -> dict[str, Any]:
         return ends
     if not calibrated and (shift.any() or (size != 1.0).any()):
         raise ValueError("a classifier's scores are neither shifted nor scaled, unless it is calibrated.")
-    if not one_output:
-        raise ValueError("a classifier has one output.")
     classes = _read_labels(labels, document)
     decision = get_decision(name, len(classes))
+    if one_output == isinstance(decision, EachLabel):
+        raise ValueError("a classifier has one output, unless rows have any number of labels.")
     needed = decision.n_trains(len(classes))
     if n_trains != needed:
         raise ValueError(f"{len(classes)} classes need {needed} trains with {name}, not {n_trains}.")

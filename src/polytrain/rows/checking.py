@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.utils import check_X_y
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, is_multilabel
 
-from polytrain.checks import COMPUTE_DTYPES, check_numbers, check_weights
+from polytrain.checks import COMPUTE_DTYPES, check_numbers, check_weights, dense, is_sparse
 from polytrain.columns import Columns
 from polytrain.learning.losses import Loss, get_loss
 from polytrain.rows.dask_blocks import is_dask
@@ -26,12 +25,19 @@ def check_arrays(
     X: Any, y: Any, sample_weight: Any, loss: str | None, validate: Callable[..., Any] = _check_pair
 ) -> Arrays:
     """Check encoded rows in memory; ``loss`` is that of a regression, ``validate`` checks X and y together."""
-    if loss is not None and issparse(y):
+    if loss is not None and is_sparse(y):
         raise ValueError(f"y is a sparse {type(y).__name__}; make it dense with y.toarray().")
-    numeric = {} if loss is None else {"y_numeric": True, "multi_output": True}
+    has_labels = loss is None and is_multilabel(y)
+    kind = {"y_numeric": loss is not None, "multi_output": has_labels or loss is not None}
     with np.errstate(over="ignore", invalid="ignore"):  # sums over finite numbers may overflow
-        X, y = validate(X, y, ensure_all_finite="allow-nan", **numeric)
-    if loss is None:
+        X, y = validate(X, y, ensure_all_finite="allow-nan", **kind)
+    if has_labels:
+        y = dense(y).astype(np.float64)
+        if not np.isin(y, (0.0, 1.0)).all():
+            raise ValueError(
+                f"y of shape {y.shape} must hold 0 and 1, a column per label, got {short_list(np.unique(y))}."
+            )
+    elif loss is None:
         check_classification_targets(y)
     else:
         y = y.astype(np.float64, copy=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -11,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length
 
-from polytrain.checks import check_columns, validate_rows
+from polytrain.checks import check_columns, dense, is_sparse, validate_rows
 from polytrain.columns import Columns, needs_encoding
 from polytrain.config import current_config
 from polytrain.learning.engines.runners import ClusterRunner, SpillRunner
@@ -20,7 +21,10 @@ from polytrain.learning.threads import one_blas_thread
 from polytrain.rows.checking import check_arrays, check_block, check_more
 from polytrain.rows.dask_blocks import FEW_BYTES, aligned_blocks, block_bytes, is_dask, join_blocks
 from polytrain.rows.rows import MapRaw, Rows
-from polytrain.sources import SourcePartitions, is_source
+from polytrain.sources import SourcePartitions, SparseRows, is_source
+
+# Sparse matrices are read in blocks if they would take more than this part of the memory for rows.
+_DENSE_PART = 1 / 4
 
 
 @contextmanager
@@ -59,16 +63,17 @@ def _open(estimator: Any, X: Any, y: Any, sample_weight: Any, loss: str | None) 
             return
         X, y, *weights = join_blocks(cluster.collect(raw))
         sample_weight = weights[0] if weights else None
-    if isinstance(X, np.memmap) and X.ndim == 2 and y is not None and X.nbytes > max_bytes:
+    size = X.nbytes if isinstance(X, np.memmap) else 8 * math.prod(X.shape) / _DENSE_PART if is_sparse(X) else 0
+    if size > max_bytes and X.ndim == 2 and y is not None:
         arrays = [X, y] if sample_weight is None else [X, y, sample_weight]
         check_consistent_length(*arrays)
-        source: Any = [arrays]
+        source: Any = SparseRows(*arrays) if is_sparse(X) else [arrays]
     elif is_source(X):
         if y is not None or sample_weight is not None:
             raise ValueError("X yields blocks of rows with their targets; leave y and sample_weight out.")
         source = X
     else:
-        yield _open_arrays(estimator, X, y, sample_weight, loss)
+        yield _open_arrays(estimator, dense(X), y, sample_weight, loss)
         return
     with SpillRunner(max_bytes) as runner:
         partitions = SourcePartitions(source, max_bytes)
@@ -150,7 +155,7 @@ def given_validation(rows: Rows, X: Any, y: Any, sample_weight: Any, loss: str |
     summary = rows.summary
     known = summary.labels if summary.target is None else len(summary.target.low)
     columns, names = rows.columns_of_any_type, ("X_val", "y_val")
-    arrays = check_more(X, y, sample_weight, loss, columns, summary.n_features, known, names)
+    arrays = check_more(dense(X), y, sample_weight, loss, columns, summary.n_features, known, names)
     validation = Rows.of_arrays(arrays, rows.classify)
     validation.summary = summary
     return validation

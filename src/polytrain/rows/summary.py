@@ -16,7 +16,7 @@ from polytrain.texts import short_list
 
 @dataclass(frozen=True)
 class TargetSummary:
-    """Ranges and weighted means, (outputs,), of the targets of a regression; ``one_output`` if y has one dimension.
+    """Ranges and weighted means, (outputs,), of numbers, or of labels 0 and 1; ``one_output`` if y has one dimension.
 
     Means are those of the targets divided by ``largest``: sums of the targets themselves might overflow.
     """
@@ -123,7 +123,7 @@ def summarise(X: NDArray, y: NDArray, weights: NDArray, classify: bool) -> Summa
     weights = weights / largest
     none: NDArray = np.zeros(0)
     labels, label_weights, target = none, none, None
-    if classify and len(y):
+    if classify and len(y) and y.ndim == 1:
         labels, index = np.unique(y, return_inverse=True)
         label_weights = np.bincount(index, weights)
     elif len(y):

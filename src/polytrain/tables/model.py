@@ -131,6 +131,11 @@ class TableModel:
             Called with notes: how columns are written, where that was detected, and, after the last block, which
             columns had categories that the training did not have; these count as the mean of all rows.
         """
+        if with_target and self.is_classifier and not self.fitted.one_output:
+            raise TableError(
+                f"this model has {self.fitted.n_trains} labels per row, and a table one target. Evaluate it in Python, "
+                "with score(X, y)."
+            )
         given = [target] if isinstance(target, str | int) else target
         wanted = 1 if self.fitted.one_output else self.fitted.n_trains
         goals = self.layout.find_targets(table, given, wanted) if with_target else None
