@@ -63,7 +63,7 @@ class CosineMap(FeatureMap):
         return (np.arange(200) + 0.5) / 200, np.full(200, 1 / 200)
 
     @classmethod
-    def pack(cls, members):
+    def pack(cls, members, exact):
         return {"n": np.array([m.n for m in members]), "range": np.array([[m.low, m.width] for m in members])}
 
     @classmethod

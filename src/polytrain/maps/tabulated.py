@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from polytrain.arrays import FloatArray
+from polytrain.arrays import Array, FloatArray
 from polytrain.export_writers import CWriter, GraphWriter
 from polytrain.maps.feature_map import Arrays, FeatureMap, MapSettings, take_array
 
@@ -173,26 +173,34 @@ class TabulatedMap(FeatureMap):
         ``search`` are statements that set ``at``, the entry to read, and ``part``, how far the value is on the way to
         the next entry.
         """
-        tables = [m._knots["d"].ravel() for m in maps]
-        code = f"""/* Columns in tables: where their points and their functions [point][function] begin.
-   After those of the points come the functions of a missing value. */
-{writer.integers("KIND_first", np.cumsum([0, *(len(m.points) for m in maps)]))}
-{writer.integers("KIND_begin", np.cumsum([0, *map(len, tables)])[:-1])}
+        points, point_starts = _once([m._compared for m in maps])
+        tables, units = zip(*(writer.fixed_point(m._knots["d"][:, 1:]) for m in maps), strict=True)
+        numbers, starts = _once(tables)
+        code = f"""/* Columns in tables: where their points, their functions [point][function] without the constant, and the
+   units of these begin. After the functions of the points come those of a missing value. */
+{writer.integers("KIND_n_points", [len(m.points) for m in maps])}
+{writer.integers("KIND_first", point_starts)}
+{writer.integers("KIND_begin", starts)}
+{writer.integers("KIND_unit", np.cumsum([0, *map(len, units)])[:-1])}
 {writer.integers("KIND_dims", [m.n for m in maps])}
-{writer.table("KIND_points", np.concatenate([m._compared for m in maps]))}
-{writer.table("KIND_functions", np.concatenate(tables))}
+{writer.table("KIND_points", points)}
+{writer.integers("KIND_functions", numbers, "int32_t")}
+{writer.units("KIND_units", np.concatenate(units))}
 
 static void KIND_values(REAL value, int k, REAL *phi)
 {{
-    const REAL *points = KIND_points + KIND_first[k], *here = KIND_functions + KIND_begin[k];
-    const int n = KIND_dims[k], last = KIND_first[k + 1] - KIND_first[k] - 1;
+    const REAL *points = KIND_points + KIND_first[k], *unit = KIND_units + KIND_unit[k];
+    const int32_t *here = KIND_functions + KIND_begin[k];
+    const int n = KIND_dims[k] - 1, last = KIND_n_points[k] - 1;
     int at = last + {1 + cls.n_unknown};
     REAL part = 0;
     if (!(value != value)) {{
 {search}
     }}
     here += at * n;
-    for (int i = 0; i < n; i++) phi[i] = here[i] + part * (here[n + i] - here[i]);
+    phi[0] = 1;
+    for (int i = 0; i < n; i++)
+        phi[i + 1] = unit[i] * ((REAL)here[i] + part * ((REAL)here[n + i] - (REAL)here[i]));
 }}
 """
         return code.replace("KIND", cls.kind)
@@ -214,9 +222,9 @@ static void KIND_values(REAL value, int k, REAL *phi)
         cls, basis: str, points: FloatArray, weights: FloatArray, n: int, has_missing: bool, *, stable: bool = False
     ) -> Any:
         """Return `_formula` with the constant and the function that tells missing values, (n, K), or None."""
-        n_others = 1 + (has_missing and n > 1)
-        functions = cls._formula(basis, points, weights, n - n_others, stable=stable)
-        return None if functions is None else np.vstack([np.ones(len(points)), functions, np.ones((n_others - 1, len(points)))])
+        ones = np.ones((1 + (has_missing and n > 1), len(points)))
+        functions = cls._formula(basis, points, weights, n - len(ones), stable=stable)
+        return None if functions is None else np.vstack([ones[:1], functions, ones[1:]])
 
     def _factors(self, weights: FloatArray) -> Any:
         """Return the factors (n,) between `_shapes` and the functions, or None where these are others."""
@@ -288,6 +296,13 @@ static void KIND_values(REAL value, int k, REAL *phi)
             raise ValueError("the weights of the maps do not sum to 1.")
         if cls.least_step and (np.diff(points / 2) <= cls.least_step).any():  # positions between them overflow
             raise ValueError(f"the points of the {cls.kind} maps are too close to each other.")
+
+
+def _once(arrays: Sequence[Array]) -> tuple[Array, list[int]]:
+    """Return the numbers of arrays one after another, equal arrays once, and where each begins."""
+    different = {array.tobytes(): array.ravel() for array in arrays}
+    starts = dict(zip(different, np.cumsum([0, *map(len, different.values())]).tolist(), strict=False))
+    return np.concatenate(list(different.values())), [starts[array.tobytes()] for array in arrays]
 
 
 def _in_single(numbers: FloatArray) -> FloatArray:

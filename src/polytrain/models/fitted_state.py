@@ -371,7 +371,8 @@ def _read_uncertainty(document: Document, trains: Sequence[Sequence[Array]]) -> 
     measured = iter(_read_moments(moments, ranks, [t for t, n in zip(trains, n_moments, strict=True) if n]))
     cut = [np.split(array, np.cumsum(n_errors)[:-1]) for array in (errors, heights)]
     uncertainties = []
-    for (alpha, reach, noise), (n, _, n_seen), sizes, shares in zip(numbers.tolist(), counts.tolist(), *cut, strict=True):
+    columns = zip(numbers.tolist(), counts.tolist(), *cut, strict=True)
+    for (alpha, reach, noise), (n, _, n_seen), sizes, shares in columns:
         if (np.diff(sizes) < 0).any() or (np.diff(shares) < 0).any() or shares[-1] not in (1.0, float(n_seen)):
             raise ValueError("the errors of the uncertainty are not in order.")
         left_out = LeftOutErrors(sizes.copy(), shares / shares[-1], n_seen)
