@@ -90,7 +90,7 @@ class CWriter:
     def fixed_point(self, values: Array) -> tuple[Array, Array]:
         """Return integers and the exponents of their units, powers of two: one per entry of the second axis.
 
-        They take a third of the text of numbers with all digits. The largest number in each unit has 30 bits, 24 for float.
+        They take less text than numbers with all digits. The largest with each unit has 30 bits, or 24 for float.
         """
         other_axes = (0, *range(2, values.ndim))
         exponents, limits = np.frexp(np.abs(values).max(axis=other_axes, keepdims=True))[1], np.finfo(self._dtype)

@@ -413,7 +413,6 @@ def test_functions_that_follow_from_the_points_are_not_stored(tmp_path, basis):
         assert_same(one.points, two.points)
         for function, computed in zip(one.table, two.table, strict=True):
             assert_allclose(computed, function, rtol=0, atol=1e-5 * np.abs(function).max())
-    rows = np.random.default_rng(1).normal(size=(300, 2))
     assert_allclose(loaded.predict(rows), model.predict(rows), rtol=0, atol=1e-6 * np.ptp(model.predict(rows)))
 
 

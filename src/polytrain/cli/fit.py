@@ -15,30 +15,12 @@ _OTHERS = {"data", "target", "header", "delimiter", "encoding", "out", "json", "
 _AUTO_LOSS = "auto, for classes, learns with the squared loss and makes probabilities of it"
 # Names that help and mistakes show at once, without loading what has them.
 _LOSSES = [
-    "auto",
-    "multinomial",
-    "squared",
-    "logistic",
-    "squared_hinge",
-    "absolute",
-    "quantile",
-    "huber",
-    "poisson",
-    "gamma",
+    *("auto", "multinomial", "squared", "logistic", "squared_hinge"),
+    *("absolute", "quantile", "huber", "poisson", "gamma"),
 ]
 _BASES = [
-    "auto",
-    "power",
-    "chebyshev",
-    "legendre",
-    "spline",
-    "spline-rank",
-    "spline-distinct",
-    "gauss",
-    "gauss-rank",
-    "smooth",
-    "smooth-rank",
-    "category",
+    *("auto", "power", "chebyshev", "legendre", "spline", "spline-rank", "spline-distinct"),
+    *("gauss", "gauss-rank", "smooth", "smooth-rank", "category"),
 ]
 _METRICS = ["error", "balanced_error", "log_loss", "auc", "rmse", "mae", "deviance", "r2"]
 _MISSING, _MAX_CHECK_ROWS = ["?", "NA", "N/A", "NaN", "nan", "NULL", "null"], 10_000

@@ -176,8 +176,8 @@ class TabulatedMap(FeatureMap):
         points, point_starts = _once([m._compared for m in maps])
         tables, units = zip(*(writer.fixed_point(m._knots["d"][:, 1:]) for m in maps), strict=True)
         numbers, starts = _once(tables)
-        code = f"""/* Columns in tables: where their points, their functions [point][function] without the constant, and the
-   units of these begin. After the functions of the points come those of a missing value. */
+        code = f"""/* Columns in tables: where their points, their functions [point][function] without the constant,
+   and the units of these begin. After the functions of the points come those of a missing value. */
 {writer.integers("KIND_n_points", [len(m.points) for m in maps])}
 {writer.integers("KIND_first", point_starts)}
 {writer.integers("KIND_begin", starts)}
@@ -242,8 +242,10 @@ static void KIND_values(REAL value, int k, REAL *phi)
         weights = [rounded(m.weights) for m in maps]
         tables, computed, n_left = [m.table for m in maps], np.zeros(len(maps), dtype=bool), _MOST_COMPUTED
         for k, m in enumerate(() if exact else maps):
-            if len(m.points) <= n_left and (factors := m._factors(weights[k])) is not None:
-                tables[k], computed[k], n_left = factors, True, n_left - len(m.points)
+            tried = ((own, m._factors(own)) for own in (weights[k], m.weights) if len(m.points) <= n_left)
+            own, factors = next((pair for pair in tried if pair[1] is not None), (weights[k], None))
+            if factors is not None:
+                weights[k], tables[k], computed[k], n_left = own, factors, True, n_left - len(m.points)
         return {
             "size": np.array([m.table.shape for m in maps], dtype=np.int64),
             "points": np.concatenate([m.points for m in maps]),
