@@ -38,8 +38,8 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
     name : str, default="model"
         What the names of the functions begin with.
     dtype : {"float64", "float32"}, default="float64"
-        "float64" gives tables and arithmetic in double, exact to the last digit of the model; "float32" gives float,
-        for devices that have no double.
+        "float64" gives arithmetic in double, and numbers of 30 bits; "float32" gives float and 24 bits, for devices
+        that have no double.
 
     Returns
     -------
