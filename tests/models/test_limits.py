@@ -204,7 +204,7 @@ def test_functions_that_are_too_large(tmp_path, refused):
         ("table", lambda values: np.full_like(values, np.nan), "NaN or infinity"),
         ("table", lambda values: values + 1, "functions of the maps are not plausible"),
         ("computed", lambda values: ~values, "missing, or has a wrong type or shape"),
-        ("size", lambda values: values + [[8, 0]], "wrong type or shape"),
+        ("size", lambda values: values + np.array([[8, 0]]), "wrong type or shape"),
     ],
 )
 def test_functions_that_do_not_follow_from_the_points(tmp_path, refused, name, change, message):

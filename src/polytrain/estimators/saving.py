@@ -104,8 +104,8 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
     Returns
     -------
     TensorTrainClassifier or TensorTrainRegressor
-        The fitted model, which predicts the same to 1e-6 of the range of its predictions. Of a file that ``polytrain fit`` wrote, it is the
-        estimator; `polytrain.tables.load_table_model` also returns the layout of its tables.
+        The fitted model, which predicts the same to 1e-6 of the range of its predictions. Of a file that ``polytrain
+        fit`` wrote, it is the estimator; `polytrain.tables.load_table_model` also returns the layout of its tables.
 
     Raises
     ------

@@ -64,7 +64,10 @@ def _agree(model: FittedModel, other: FittedModel) -> bool:
         return False
     if model.uncertainty is None or other.uncertainty is None:
         return True
-    one, two = (own.uncertainty.widths(own.cores, own.maps, X) for own in (model, other))
+    one, two = (
+        model.uncertainty.widths(model.cores, model.maps, X),
+        other.uncertainty.widths(other.cores, other.maps, X),
+    )
     return bool((np.abs(two - one) <= _ROUNDING_OF_WIDTHS * one).all())
 
 
