@@ -1,4 +1,5 @@
-"""Default fits of small tables, the choice of all settings included, beside boosting and a forest; and one larger fit.
+"""Default fits of small tables, the choice of all settings included, beside boosting and a forest; the sizes of their
+files; and one larger fit.
 
     python -m benchmarks.small_fits [--quick]
 
@@ -11,9 +12,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,7 @@ from benchmarks.memory import MB, peak_bytes
 from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of, seconds
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.export import to_c
 
 SHAPES = ((200, 5), (500, 10), (1000, 10), (1300, 20), (2000, 10))
 TASKS = {"numbers": 0, "two classes": 2, "three classes": 3}
@@ -97,6 +101,24 @@ def measure_large(report: Report) -> None:
     report.figure("growth / allowed", found["growth"] / allowed, "x", at_most=1.0)
 
 
+def measure_sizes(report: Report, shapes: Iterable[tuple[int, int]]) -> None:
+    """Sizes of the same tables as text, of model files and C sources, also of rank 1, and of the rivals' pickles."""
+    rows = []
+    for N, d in shapes:
+        X, y = make_table(0, N, d)
+        text = sum(len(f"{number},") for number in np.column_stack([X, y]).ravel().tolist())
+        row = {"rows": N, "columns": d, "table KB": text / 1000}
+        for name, rank in (("model", "auto"), ("rank 1", 1)):
+            model = TensorTrainRegressor(rank=rank, random_state=0).fit(X, y)
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "model"
+                model.save(path)
+                row |= {f"{name} KB": path.stat().st_size / 1000, f"{name}, C KB": len(to_c(model)) / 1000}
+        rivals = {name: fit for name, fit in fits(0, X, y).items() if name != "polytrain"}
+        rows.append({**row, **{f"{name} KB": len(pickle.dumps(fit())) / 1000 for name, fit in rivals.items()}})
+    report.table("sizes of default models of numbers", rows)
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
@@ -114,6 +136,7 @@ def main(argv: list[str] | None = None) -> None:
             if (N, d) == JUDGED:
                 report.figure(f"seconds, {N} x {d}, {task}", times["polytrain"], "s", at_most=MOST_SECONDS)
     report.table("default fits, one thread, best of several", rows)
+    measure_sizes(report, [(1000, 10)] if arguments.quick else [(1000, 10), (4000, 10), (16_000, 10)])
     if not arguments.quick:
         measure_large(report)
     report.finish()

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from polytrain.arrays import Array
+
 __all__ = ["CWriter", "GraphWriter", "onnx_type"]
 
 
@@ -77,16 +79,35 @@ class CWriter:
         """Return the definition of a constant array of REAL."""
         with np.errstate(over="ignore"):
             array = np.ravel(values).astype(self._dtype)
-        if not np.isfinite(array).all():
-            raise ValueError(f"some numbers of the model do not fit {self.real}; use dtype='float64'.")
-        # All digits: Python's shortest form for double, nine digits for float.
-        return _c_array("REAL", name, [f"{x:.8e}f" if self.suffix else repr(x) for x in array.tolist()])
+        self._check(np.isfinite(array))
+        # The shortest text that becomes the same number.
+        return _c_array("REAL", name, [f"{x}{self.suffix}" for x in (array if self.suffix else array.tolist())])
 
-    def integers(self, name: str, values: Any) -> str:
-        """Return the definition of a constant array of int."""
-        return _c_array("int", name, list(map(str, np.ravel(values).tolist())))
+    def integers(self, name: str, values: Any, kind: str = "int") -> str:
+        """Return the definition of a constant array of integers."""
+        return _c_array(kind, name, list(map(str, np.ravel(values).tolist())))
+
+    def fixed_point(self, values: Array) -> tuple[Array, Array]:
+        """Return integers and the exponents of their units, powers of two: one per entry of the second axis.
+
+        They take less text than numbers with all digits. The largest with each unit has 30 bits, or 24 for float.
+        """
+        other_axes = (0, *range(2, values.ndim))
+        exponents, limits = np.frexp(np.abs(values).max(axis=other_axes, keepdims=True))[1], np.finfo(self._dtype)
+        self._check(exponents <= limits.maxexp)
+        units = np.maximum(exponents - (24 if self.suffix else 30), limits.minexp)
+        return np.rint(np.ldexp(values, -units)).astype(np.int64), units.ravel()
+
+    def units(self, name: str, exponents: Array) -> str:
+        """Return the definition of powers of two."""
+        return _c_array("REAL", name, [f"0x1p{exponent}{self.suffix}" for exponent in exponents.tolist()])
+
+    def _check(self, fits: Array) -> None:
+        if not fits.all():
+            raise ValueError(f"some numbers of the model do not fit {self.real}; use dtype='float64'.")
 
 
 def _c_array(kind: str, name: str, items: list[str]) -> str:
-    lines = ",\n    ".join(", ".join(items[k : k + 5]) for k in range(0, len(items), 5))
-    return f"static const {kind} {name}[{len(items)}] = {{\n    {lines}\n}};"
+    items = items or ["0"]  # C has no empty arrays
+    lines = ",\n".join(",".join(items[k : k + 10]) for k in range(0, len(items), 10))
+    return f"static const {kind} {name}[{len(items)}] = {{\n{lines}\n}};"

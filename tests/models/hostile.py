@@ -230,7 +230,7 @@ def stretch_cores(rng, parts):
     if "cores" in parts.arrays and parts.arrays["cores"].dtype.kind == "f":
         with np.errstate(all="ignore"):
             cores = parts.arrays["cores"] * np.array(10.0 ** rng.integers(-100, 300)).astype(np.float64)
-            parts.arrays["cores"] = np.nan_to_num(cores).astype(parts.arrays["cores"].dtype)
+            parts.arrays["cores"] = np.nan_to_num(cores)
 
 
 def stretch_targets(rng, parts):

@@ -151,6 +151,7 @@ def test_more_functions_than_points(line, refused):
         del line.arrays[name]
     line.arrays |= {"cores": np.ones(n), "map.category.size": np.array([[n, 1]]), "map.category.table": np.ones(n)}
     line.arrays |= {"map.category.points": np.zeros(1), "map.category.weights": np.ones(1)}
+    line.arrays["map.category.computed"] = np.zeros(1, dtype=bool)
     line.arrays["columns.category"] = np.zeros(1, dtype=np.int64)
     refused(line, "more functions than points")
 
@@ -190,8 +191,67 @@ def test_names_that_are_no_text(line, refused):
 def test_functions_that_are_too_large(tmp_path, refused):
     power_regressor(basis="spline", max_sweeps=0).fit(LINE, LINE[:, 0]).save(tmp_path / "spline")
     parts = ModelParts((tmp_path / "spline").read_bytes())
-    parts.arrays["map.table.table"][-1] = 1e31
+    parts.arrays["map.table.table"][-1] = 1e35
     refused(parts, r"should not exceed 1e\+30")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("weights", lambda values: -values, "points or weights of the maps are not plausible"),
+        ("weights", lambda values: values * 0, "do not sum to 1"),
+        ("points", lambda values: values[::-1], "points or weights of the maps are not plausible"),
+        ("table", lambda values: np.full_like(values, np.nan), "NaN or infinity"),
+        ("table", lambda values: values + 1, "functions of the maps are not plausible"),
+        ("computed", lambda values: ~values, "missing, or has a wrong type or shape"),
+        ("size", lambda values: values + np.array([[8, 0]]), "wrong type or shape"),
+    ],
+)
+def test_functions_that_do_not_follow_from_the_points(tmp_path, refused, name, change, message):
+    TensorTrainRegressor(basis="smooth", rank=1, max_sweeps=0).fit(LINE, LINE[:, 0]).save(tmp_path / "smooth")
+    parts = ModelParts((tmp_path / "smooth").read_bytes())
+    parts.arrays[f"map.table.{name}"] = change(parts.arrays[f"map.table.{name}"])
+    if name == "size":  # with factors for functions that there are not
+        refused(parts, message)
+        n = int(parts.arrays["map.table.size"][0, 0])
+        parts.arrays["map.table.table"], parts.arrays["map.table.missing"] = np.ones(n), np.eye(1, n)[0]
+        message = "do not follow from their points"
+    refused(parts, message)
+
+
+def test_levels_have_no_functions_that_follow_from_them(tmp_path, refused):
+    rows = np.round(LINE)
+    TensorTrainRegressor(basis="category", rank=1, max_sweeps=0).fit(rows, rows[:, 0]).save(tmp_path / "levels")
+    parts = ModelParts((tmp_path / "levels").read_bytes())
+    parts.arrays["map.category.computed"][:] = True
+    parts.arrays["map.category.table"] = np.ones(int(parts.arrays["map.category.size"][0, 0]))
+    refused(parts, "do not follow from their points")
+
+
+def test_functions_that_take_long_to_compute_are_few(tmp_path, refused):
+    rows = np.linspace(-1, 1, 128).reshape(-1, 1)
+    TensorTrainRegressor(basis="spline", rank=1, max_sweeps=0).fit(rows, rows[:, 0]).save(tmp_path / "spline")
+    for n_columns in (512, 513):
+        parts = ModelParts((tmp_path / "spline").read_bytes())
+        for name in [name for name in parts.arrays if name.startswith("map.table.") or name == "cores"]:
+            parts.arrays[name] = np.concatenate([parts.arrays[name]] * n_columns)
+        for name in [name for name in parts.arrays if name.startswith("uncertainty.")]:
+            del parts.arrays[name]
+        parts.arrays["ranks"] = np.ones((1, n_columns + 1), dtype=np.int64)
+        parts.arrays["columns.table"] = np.arange(n_columns)
+        parts.document["maps"]["table"] *= n_columns
+        parts.document["plan"]["rank"] = [1] * (n_columns + 1)
+        if n_columns == 512:
+            (tmp_path / "many").write_bytes(parts.assemble())
+            assert load_within_bounds(tmp_path / "many").n_features_in_ == n_columns
+        else:
+            refused(parts, "sizes of the maps are not plausible")
+
+
+def test_labels_beyond_their_type(sides, refused):
+    sides.document["classes"] = {"dtype": "float32", "labels": None}
+    sides.arrays["classes"] = np.array([0.0, 1e300])
+    refused(sides, "do not fit the type float32")
 
 
 # --- overflow ---------------------------------------------------------------------------------------------------------
@@ -248,5 +308,5 @@ def test_a_file_whose_scores_overflow(tmp_path, refused):
     ):
         model.save(tmp_path / name)
         parts = ModelParts((tmp_path / name).read_bytes())
-        parts.arrays["cores"] *= 1e150
+        parts.arrays["cores"] = parts.arrays["cores"] * np.array(1e150)
         refused(parts, "scores of the model are too large")

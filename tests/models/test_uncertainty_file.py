@@ -10,7 +10,8 @@ UNCERTAIN = {
     "guaranteed": lambda a: a.astype(np.int64),
     "numbers": lambda a: -a,
     "counts": lambda a: a + 1,
-    "errors": lambda a: a[:, ::-1].copy(),
+    "errors": lambda a: a[::-1].copy(),
+    "heights": lambda a: a[::-1].copy(),
     "ranks": lambda a: a + 1,
     "moments": lambda a: a[:-1],
 }

@@ -171,6 +171,14 @@ def read_options(arguments: argparse.Namespace, header: str) -> ReadOptions:
     return ReadOptions(arguments.header or header, delimiter, arguments.encoding)
 
 
+def load_model(arguments: argparse.Namespace) -> TableModel:
+    """Read MODEL; that it is missing is said before anything is loaded."""
+    os.stat(arguments.model)
+    from polytrain.tables import load_table_model
+
+    return load_table_model(arguments.model)
+
+
 def open_table(model: TableModel, arguments: argparse.Namespace) -> TableFile:
     """Open DATA for a model, and say what was understood."""
     table = model.open(arguments.data, read_options(arguments, model.header))

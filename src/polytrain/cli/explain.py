@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
-
-import numpy as np
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 from polytrain.cli import common
 from polytrain.cli.common import CommandError, group, number, option, several
-from polytrain.evaluation import RowSample
-from polytrain.explain import FeatureImportances, LocalExplanations, sobol_indices, top_terms
-from polytrain.explain.local import number_format
-from polytrain.explain.terms import strongest_terms
-from polytrain.tables import TableModel, load_table_model
 from polytrain.texts import listed, printable
+
+if TYPE_CHECKING:
+    from polytrain.explain import LocalExplanations
+    from polytrain.tables import TableModel
 
 _DISTRIBUTIONS = {"training": "as in training", "data": "as in DATA"}
 
@@ -79,10 +77,10 @@ def explain(arguments: argparse.Namespace) -> None:
       polytrain explain digits.polytrain --class 7 --json
       polytrain explain adult.polytrain adult-test.csv --row 17
     """
-    model = load_table_model(arguments.model)
     if arguments.terms < 1:
         raise CommandError(f"--terms must be at least 1, got {arguments.terms}.")
     _check_row_arguments(arguments)
+    model = common.load_model(arguments)
     names = model.view.fitted.train_names
     if arguments.label not in (None, *names):
         raise CommandError(f"--class {arguments.label}: there is no such polynomial; there are {listed(names)}.")
@@ -90,6 +88,8 @@ def explain(arguments: argparse.Namespace) -> None:
     if arguments.rows is not None:
         _explain_rows(model, train, arguments)
         return
+    from polytrain.evaluation import RowSample
+
     sample = RowSample()
     if arguments.data is not None:
         with common.open_table(model, arguments) as table:
@@ -105,9 +105,12 @@ def explain(arguments: argparse.Namespace) -> None:
 
 
 def _facts(model: TableModel, X: Any, train: int, arguments: argparse.Namespace) -> dict[str, Any]:
+    from polytrain.explain import FeatureImportances, sobol_indices, top_terms
+    from polytrain.explain.terms import strongest_terms
+
     indices = sobol_indices(model.view, X)
     names, total, second = indices.feature_names, indices.total.mean(axis=0), indices.second.mean(axis=0)
-    pairs = [(names[i], names[j], float(second[i, j])) for i, j in zip(*np.triu_indices(len(names), 1), strict=True)]
+    pairs = [(names[i], names[j], float(second[i, j])) for i, j in combinations(range(len(names)), 2)]
     pairs.sort(key=lambda pair: -pair[2])
     terms = strongest_terms(model.view, X, arguments.terms, train)
     facts: dict[str, Any] = {
@@ -201,6 +204,8 @@ def _row_facts(explained: LocalExplanations, place: str, row: int, score: int) -
 
 def _show_row(row: dict[str, Any], columns: list[tuple[str, str, float]], label: str) -> None:
     """Show a sum: the mean, what columns bring, and the score below."""
+    from polytrain.explain.local import number_format
+
     written = number_format([row["score"], row["mean"], *(value for *_, value in columns)])
     lines = [("mean", written(row["mean"]))]
     for name, cell, value in columns:

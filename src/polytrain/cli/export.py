@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polytrain.atomic_file import write_atomically
 from polytrain.cli import common
 from polytrain.cli.common import option
-from polytrain.columns import DateColumn
-from polytrain.estimators.summary import model_facts
-from polytrain.export import to_c, to_onnx
-from polytrain.tables import TableModel, load_table_model
+
+if TYPE_CHECKING:
+    from polytrain.tables import TableModel
 
 # Longer lists of categories are cut off.
 _MAX_CATEGORIES = 8
@@ -43,8 +42,10 @@ def export(arguments: argparse.Namespace) -> None:
       polytrain export adult.polytrain --to onnx --out adult.onnx
       polytrain export adult.polytrain --to c --name adult --out adult.c
     """
-    model = load_table_model(arguments.model)
+    model = common.load_model(arguments)
     common.check_output(arguments.out, arguments.model)
+    from polytrain.export import to_c, to_onnx
+
     named = replace(model.fitted, feature_names=model.view.feature_names)
     if arguments.to == "c":
         content = to_c(named, arguments.name, dtype=arguments.dtype or "float64").encode()
@@ -75,7 +76,9 @@ def info(arguments: argparse.Namespace) -> None:
       polytrain info adult.polytrain
       polytrain info adult.polytrain --json | jq .features
     """
-    model = load_table_model(arguments.model)
+    model = common.load_model(arguments)
+    from polytrain.estimators.summary import model_facts
+
     facts, columns = model_facts(model.estimator), _column_facts(model)
     size, targets = arguments.model.stat().st_size, list(model.layout.targets)
     if arguments.json:
@@ -108,6 +111,8 @@ def info(arguments: argparse.Namespace) -> None:
 
 def _column_facts(model: TableModel) -> list[dict[str, Any]]:
     """Return what each column is, whether missing cells were learned from, and where and how it stands in a table."""
+    from polytrain.columns import DateColumn
+
     forms, positions = model.layout.forms, {name: k for k, name in enumerate(model.layout.names)}
     columns = []
     for k, (name, group) in enumerate(zip(model.view.column_names, model.view.groups, strict=True)):

@@ -9,19 +9,21 @@ from typing import Any
 from polytrain.atomic_file import written_in_place
 from polytrain.cli import common
 from polytrain.cli.common import CommandError, group, number, one_of, option, several, switch
-from polytrain.estimators.summary import model_facts
-from polytrain.evaluation import METRICS
-from polytrain.learning.losses import loss_names
-from polytrain.maps import basis_names
-from polytrain.tables import DEFAULT_MISSING, fit_table
-from polytrain.tables.fitting import MAX_CHECK_ROWS
 
 # Arguments that are not parameters of fit_table under the same name.
 _OTHERS = {"data", "target", "header", "delimiter", "encoding", "out", "json", "quiet", "run", "command_line"}
 _AUTO_LOSS = "auto, for classes, learns with the squared loss and makes probabilities of it"
-# Of both tasks; some are known to both.
-_LOSSES = list(dict.fromkeys(["auto", "multinomial", *loss_names("classification"), *loss_names("regression")]))
-_BASES = ["auto", *basis_names()]
+# Names that help and mistakes show at once, without loading what has them.
+_LOSSES = [
+    *("auto", "multinomial", "squared", "logistic", "squared_hinge"),
+    *("absolute", "quantile", "huber", "poisson", "gamma"),
+]
+_BASES = [
+    *("auto", "power", "chebyshev", "legendre", "spline", "spline-rank", "spline-distinct"),
+    *("gauss", "gauss-rank", "smooth", "smooth-rank", "category"),
+]
+_METRICS = ["error", "balanced_error", "log_loss", "auc", "rmse", "mae", "deviance", "r2"]
+_MISSING, _MAX_CHECK_ROWS = ["?", "NA", "N/A", "NaN", "nan", "NULL", "null"], 10_000
 # Facts about the model that are shown after the fit.
 _SHOWN = ("loss", "basis", "bandwidth", "degree", "functions", "rank", "alpha", "parameters")
 
@@ -32,9 +34,7 @@ _READING = common.reading(
     several("--drop", "COLUMN", "columns to leave out"),
     several("--keep", "COLUMN", "columns to learn from although they look like identifiers"),
     several("--categorical", "COLUMN", "columns of numbers that are categories"),
-    several(
-        "--missing", "TEXT", f"what stands for a missing value, besides the empty cell and {' '.join(DEFAULT_MISSING)}"
-    ),
+    several("--missing", "TEXT", f"what stands for a missing value, besides the empty cell and {' '.join(_MISSING)}"),
     switch(
         "--no-usual-missing",
         "only the empty cell and what --missing names is missing",
@@ -61,8 +61,8 @@ _MODEL = group(
 )
 _CHECKING = group(
     "measuring the error",
-    number("--folds", "K", int, f"folds of at most {MAX_CHECK_ROWS:,} rows; 0 for none (default: 3)", 3),
-    one_of("--metric", list(METRICS), f"what is measured: {', '.join(METRICS)} (default: error, or rmse)"),
+    number("--folds", "K", int, f"folds of at most {_MAX_CHECK_ROWS:,} rows; 0 for none (default: 3)", 3),
+    one_of("--metric", _METRICS, f"what is measured: {', '.join(_METRICS)} (default: error, or rmse)"),
     number("--seed", "SEED", int, "seed of folds and starts (default: 0)", 0),
 )
 
@@ -98,6 +98,10 @@ def fit(arguments: argparse.Namespace) -> None:
       polytrain fit train.npz --target y --loss logistic --rank 8 --alpha 1e-3 --out model.polytrain --json
     """
     common.check_output(arguments.out, arguments.data)
+    parameters = _parameters(arguments)
+    from polytrain.estimators.summary import model_facts
+    from polytrain.tables import fit_table  # imported late, as everywhere here, so that help and mistakes come at once
+
     in_place = written_in_place(arguments.out)  # a pipe takes one model only, and does not tell how much went through
     model = fit_table(
         arguments.data,
@@ -106,7 +110,7 @@ def fit(arguments: argparse.Namespace) -> None:
         say=None if arguments.quiet else common.say,
         spell=common.flag,
         on_fitted=None if in_place else lambda model: model.save(arguments.out),
-        **_parameters(arguments),
+        **parameters,
     )
     model.save(arguments.out)
     facts, task = model_facts(model.estimator), "classification" if model.is_classifier else "regression"

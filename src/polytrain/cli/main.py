@@ -117,6 +117,8 @@ def describe_error(error: BaseException) -> str:
     """Return one line that says what is wrong and what to do."""
     if isinstance(error, MemoryError):
         return "not enough memory. Use a smaller table, fewer columns or a smaller --rank."
+    if isinstance(error, common.CommandError):
+        return " ".join(str(error).split())
     if not isinstance(error, OSError) or error.strerror is None:
         from polytrain.tables.options import TableError, spell_options
 

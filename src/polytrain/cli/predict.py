@@ -11,17 +11,16 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from polytrain.atomic_file import replace_file, written_in_place
 from polytrain.cli import common
 from polytrain.cli.common import CommandError, number, option, several, switch
-from polytrain.columns.forms import is_number
-from polytrain.tables import TableModel, load_table_model
-from polytrain.tables.cells import FileCells
-from polytrain.tables.layout import find_column
-from polytrain.tables.model import PreparedBlock
 from polytrain.texts import printable
+
+if TYPE_CHECKING:
+    from polytrain.tables import TableModel
+    from polytrain.tables.model import PreparedBlock
 
 _SPOOL_BYTES = 1 << 24
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -43,7 +42,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
       polytrain evaluate adult.polytrain adult-test.csv
       polytrain evaluate adult.polytrain adult-test.csv --json | jq .error
     """
-    model = load_table_model(arguments.model)
+    model = common.load_model(arguments)
     with common.open_table(model, arguments) as table:
         answers = model.answers(table, target=arguments.target, decimal=arguments.decimal, say=common.say)
     figures = answers.summary()
@@ -83,10 +82,10 @@ def report(arguments: argparse.Namespace) -> None:
       polytrain report adult.polytrain adult-test.csv --out adult.html
       polytrain report adult.polytrain adult-test.csv --train adult-train.csv --out adult.html
     """
+    model = common.load_model(arguments)
+    common.check_output(arguments.out, arguments.model, arguments.data, arguments.train or "-")
     from polytrain.reporting import report_table
 
-    model = load_table_model(arguments.model)
-    common.check_output(arguments.out, arguments.model, arguments.data, arguments.train or "-")
     data_name = "standard input" if arguments.data == "-" else Path(arguments.data).name
     page = report_table(
         model,
@@ -129,7 +128,10 @@ def predict(arguments: argparse.Namespace) -> None:
       polytrain predict adult.polytrain adult-test.csv --probabilities | head
       generate-rows | polytrain predict price.polytrain - | consume-predictions
     """
-    model = load_table_model(arguments.model)
+    model = common.load_model(arguments)
+    from polytrain.tables.cells import FileCells
+    from polytrain.tables.layout import find_column
+
     if arguments.out is not None:
         common.check_output(arguments.out, arguments.data, arguments.model)
     if arguments.probabilities and not (model.is_classifier and model.fitted.has_probabilities):
@@ -212,5 +214,7 @@ def _write_rows(stream: Any, rows: Iterable[Sequence[Any]], exact: bool, on_term
 
 def _as_text(cell: Any) -> Any:
     """Put an apostrophe before text that a spreadsheet would run as a formula; numbers stay."""
+    from polytrain.columns.forms import is_number
+
     is_formula = isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) and not is_number(cell)
     return f"'{cell}" if is_formula else cell

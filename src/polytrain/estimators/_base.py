@@ -371,9 +371,10 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that is safe to open, also by others.
 
-        The file holds numbers and text only; :func:`polytrain.load` reads it back to the last bit. Parameters that
-        belong to one fit (trains as ``init``, a RandomState) are not stored. The file is written under
-        another name first and then moved into place, so that a crash leaves either the old file or the new one.
+        The file holds numbers and text only; :func:`polytrain.load` reads it back. Numbers are rounded to float32 where
+        predictions stay the same to 1e-6 of their range. Parameters that belong to one fit (trains as ``init``, a
+        RandomState) are not stored. The file is written under another name first and then moved into place, so that a
+        crash leaves either the old file or the new one.
 
         Parameters
         ----------

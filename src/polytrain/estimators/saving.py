@@ -47,10 +47,9 @@ _PLAN = {
     "patience": int,
     "joint": bool,
 }
-# Columns of the history.
-_HISTORY = dict.fromkeys(("train", "sweep", "n_rows", "ranks"), np.int64) | dict.fromkeys(
-    ("loss", "objective", "decrease", "seconds", "validation_loss"), np.float64
-)
+# Columns of the history, in order.
+_HISTORY = dict.fromkeys(("train", "sweep", "n_rows"), np.int64) | dict.fromkeys(("loss", "objective"), np.float64)
+_HISTORY |= {"decrease": np.float64, "ranks": np.int64, "seconds": np.float64, "validation_loss": np.float64}
 
 
 def save(estimator: Any, path: str | os.PathLike[str], *, table: dict[str, Any] | None = None) -> None:
@@ -108,8 +107,8 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
     Returns
     -------
     TensorTrainClassifier or TensorTrainRegressor
-        The fitted model, which predicts the same to the last bit. Of a file that ``polytrain fit`` wrote, it is the
-        estimator; `polytrain.tables.load_table_model` also returns the layout of its tables.
+        The fitted model, which predicts the same to 1e-6 of the range of its predictions. Of a file that ``polytrain
+        fit`` wrote, it is the estimator; `polytrain.tables.load_table_model` also returns the layout of its tables.
 
     Raises
     ------
@@ -234,7 +233,8 @@ def _read_parameters(document: Document, estimator: Any) -> dict[str, Any]:
 
 def _read_history(document: Document, n_bonds: int, n_trains: int) -> list[dict[str, Any]]:
     """Return the records, given an array for each of their entries."""
-    columns = document.tensors("history.")
+    stored = document.tensors("history.")
+    columns = {name: stored.pop(name) for name in _HISTORY if name in stored} | stored
     if not columns:
         return []
     if not _HISTORY.keys() - {"validation_loss"} <= columns.keys() <= _HISTORY.keys():

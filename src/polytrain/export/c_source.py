@@ -38,8 +38,8 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
     name : str, default="model"
         What the names of the functions begin with.
     dtype : {"float64", "float32"}, default="float64"
-        "float64" gives tables and arithmetic in double, exact to the last digit of the model; "float32" gives float,
-        for devices that have no double.
+        "float64" gives arithmetic in double, and numbers of 30 bits; "float32" gives float and 24 bits, for devices
+        that have no double.
 
     Returns
     -------
@@ -108,17 +108,19 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
 _TRAINS = """/* The scores of all trains. */
 static void evaluate_trains(const REAL *x, REAL *values)
 {
-    const REAL *core = cores;
+    const int32_t *core = cores;
+    const REAL *unit = core_units;
     for (int t = 0; t < N_TRAINS; t++) {
         const int *rank = ranks + t * (NAME_N_FEATURES + 1);
         REAL left[MAX_RANK] = {1}, next[MAX_RANK], phi[MAX_DIM];
         for (int k = 0; k < NAME_N_FEATURES; k++) {
             evaluate_map(x, k, phi);
+            for (int i = 0; i < dims[k]; i++) phi[i] *= *unit++;
             for (int b = 0; b < MAX_RANK; b++) next[b] = 0;
             for (int a = 0; a < rank[k]; a++)
                 for (int i = 0; i < dims[k]; i++) {
                     const REAL weight = left[a] * phi[i];
-                    for (int b = 0; b < rank[k + 1]; b++) next[b] += weight * *core++;
+                    for (int b = 0; b < rank[k + 1]; b++) next[b] += weight * (REAL)*core++;
                 }
             for (int b = 0; b < rank[k + 1]; b++) left[b] = next[b];
         }
@@ -223,7 +225,9 @@ def _declarations(model: FittedModel, code: str) -> str:
         f"/* {model.estimator_name} of {model.n_features} features, {model.n_parameters} coefficients.",
         f"   Written by polytrain {__version__}. C99. */",
         "",
-        *(["#include <math.h>", ""] if model.link in ("log", "logit", "softmax") else []),
+        *(["#include <math.h>"] if model.link in ("log", "logit", "softmax") else []),
+        "#include <stdint.h>",
+        "",
         "/* Declarations, for a header of your own. x has NAME_N_FEATURES numbers. */",
         f"enum {{ NAME_N_FEATURES = {model.n_features} }};",
     ]
@@ -242,14 +246,17 @@ def _tables(model: FittedModel, writer: CWriter) -> str:
     trains, dims = model.cores, model.maps.dims
     ranks = [[1, *(core.shape[2] for core in cores)] for cores in trains]
     # Room for one step of a recurrence, so that compilers do not warn where all degrees are 1.
+    cores = [writer.fixed_point(core) for train in trains for core in train]
     sizes = f"N_TRAINS = {len(trains)}, MAX_DIM = {max(*dims, 3)}, MAX_RANK = {max(map(max, ranks))}"
     lines = [
         f"enum {{ {sizes} }};",
         "/* Functions of each column; ranks of each train, one more than columns;",
-        "   cores [left rank][function][right rank], column after column and train after train. */",
+        "   cores [left rank][function][right rank], column after column and train after train,",
+        "   in a unit for every function. */",
         writer.integers("dims", dims),
         writer.integers("ranks", ranks),
-        writer.table("cores", np.concatenate([core.ravel() for train in trains for core in train])),
+        writer.integers("cores", np.concatenate([numbers.ravel() for numbers, _ in cores]), "int32_t"),
+        writer.units("core_units", np.concatenate([units for _, units in cores])),
     ]
     if model.rescales:
         lines += [writer.table("size", model.size), writer.table("shift", model.shift)]

@@ -42,7 +42,7 @@ class Progress:
 def fingerprint(plan: Settings, maps: MapList, start: Start, rows: str) -> str:
     """Name a fit: two fits with the same name end with the same cores."""
     packed = [
-        (kind.kind, columns, [maps[k].basis for k in columns], kind.pack(maps.members(columns)))
+        (kind.kind, columns, [maps[k].basis for k in columns], kind.pack(maps.members(columns), exact=True))
         for kind, columns in maps.groups
     ]
     return str(joblib.hash((asdict(plan), packed, int(start.seed), start.cores, rows)))

@@ -243,10 +243,18 @@ class FeatureMap(ABC):
         grid = self.grid(9)
         return self.values(self.place(np.linspace(-1.0, 1.0, 9) if grid is None else grid))
 
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Return raw values as in the training rows: by default from the `grid`, or around 0."""
+        grid = self.grid(size)
+        return rng.standard_normal(size) if grid is None else rng.choice(grid, size)
+
     @classmethod
     @abstractmethod
-    def pack(cls, maps: Sequence[Self]) -> Arrays:
-        """Return what a model file holds of these maps besides their bases."""
+    def pack(cls, maps: Sequence[Self], exact: bool) -> Arrays:
+        """Return what a model file holds of these maps besides their bases.
+
+        Unless it is to be ``exact``, functions may be rounded to float32, or be left out if `unpack` computes them.
+        """
 
     @classmethod
     @abstractmethod

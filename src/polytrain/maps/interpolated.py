@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -23,6 +23,8 @@ _MOST_KNOTS = 128
 _HUGE, _TINY = 1e307, 1e-305
 # Polynomials of high degree must not become larger than those of low degree.
 _MOST_DAMPING = 1.0
+# Eigenfunctions are the same on all machines if their variances, and their signs from 0, differ by more than this.
+_LEAST_GAP, _LEAST_SIGN = 1e-9, 1e-9
 # Smallest number of rows for which compiled kernels, which sort them by knots, are faster.
 _MANY_ROWS = 256
 _SEARCH = """        int high = last;
@@ -88,6 +90,24 @@ class InterpolatedMap(TabulatedMap):
             missing = np.append(missing[told], (1.0 - part) * settings.size)
         table = np.vstack([np.ones(len(knots)), functions])
         return cls(knots, weights, table, np.append(1.0, missing), part, settings.basis)
+
+    @classmethod
+    def _formula(cls, basis: str, points: FloatArray, weights: FloatArray, n: int, *, stable: bool) -> Any:
+        family, _, scale = basis.partition("-")
+        if n < 1 or len(points) > _MOST_KNOTS:
+            return np.zeros((0, len(points))) if n == 0 else None
+        u = _positions(points, weights, scale)
+        if family == "smooth":
+            functions = damped_legendre(u, weights, 1.0)
+        else:
+            functions = eigenfunctions(_KERNELS[family](u), weights, variance_kept=1.0, most=n + 1)
+            signs = functions @ np.cos(np.square(np.arange(len(u))))  # a direction that no symmetry favours
+            functions = np.where(signs[:, None] < 0, -functions, functions)
+            # Eigenvectors turn by rounding errors over the distance of their eigenvalues, the next one included.
+            gaps, sizes = -np.diff(np.square(functions) @ weights), np.linalg.norm(functions, axis=1)
+            if stable and ((gaps < _LEAST_GAP).any() or (np.abs(signs) < _LEAST_SIGN * sizes).any()):
+                return None
+        return functions[:n] if len(functions) >= n else None
 
     def growth(self, before: MapSettings, after: MapSettings) -> FloatArray:
         """Polynomials are damped by powers of the size; the function that tells missing values is not."""

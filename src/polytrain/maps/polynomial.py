@@ -134,7 +134,7 @@ class PolynomialMap(FeatureMap):
         return self.values(np.zeros(1) if self.factor == 0 else np.array([-1.0, 1.0]))
 
     @classmethod
-    def pack(cls, maps: Sequence[Self]) -> Arrays:
+    def pack(cls, maps: Sequence[Self], exact: bool) -> Arrays:
         return {"n": np.array([m.n for m in maps]), "range": np.array([[m.low, m.high] for m in maps])}
 
     @classmethod

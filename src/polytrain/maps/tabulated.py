@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from polytrain.arrays import FloatArray
+from polytrain.arrays import Array, FloatArray
 from polytrain.export_writers import CWriter, GraphWriter
 from polytrain.maps.feature_map import Arrays, FeatureMap, MapSettings, take_array
 
@@ -20,6 +20,10 @@ _MOST_POINTS = 1 << 16
 # Largest number in tables. Functions have the size of their prior; float32 has room for many times this one.
 _LARGEST = 1e30
 _N_EXTREMES = 8
+_TINY = 1e-300
+# Functions that a file leaves out differ from those that are computed by at most this part of their size. They belong
+# to at most so many points in all: a small file could ask for much work.
+_ROUNDING, _MOST_COMPUTED = 1e-5, 1 << 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,78 +173,143 @@ class TabulatedMap(FeatureMap):
         ``search`` are statements that set ``at``, the entry to read, and ``part``, how far the value is on the way to
         the next entry.
         """
-        tables = [m._knots["d"].ravel() for m in maps]
-        code = f"""/* Columns in tables: where their points and their functions [point][function] begin.
-   After those of the points come the functions of a missing value. */
-{writer.integers("KIND_first", np.cumsum([0, *(len(m.points) for m in maps)]))}
-{writer.integers("KIND_begin", np.cumsum([0, *map(len, tables)])[:-1])}
+        points, point_starts = _once([m._compared for m in maps])
+        tables, units = zip(*(writer.fixed_point(m._knots["d"][:, 1:]) for m in maps), strict=True)
+        numbers, starts = _once(tables)
+        code = f"""/* Columns in tables: where their points, their functions [point][function] without the constant,
+   and the units of these begin. After the functions of the points come those of a missing value. */
+{writer.integers("KIND_n_points", [len(m.points) for m in maps])}
+{writer.integers("KIND_first", point_starts)}
+{writer.integers("KIND_begin", starts)}
+{writer.integers("KIND_unit", np.cumsum([0, *map(len, units)])[:-1])}
 {writer.integers("KIND_dims", [m.n for m in maps])}
-{writer.table("KIND_points", np.concatenate([m._compared for m in maps]))}
-{writer.table("KIND_functions", np.concatenate(tables))}
+{writer.table("KIND_points", points)}
+{writer.integers("KIND_functions", numbers, "int32_t")}
+{writer.units("KIND_units", np.concatenate(units))}
 
 static void KIND_values(REAL value, int k, REAL *phi)
 {{
-    const REAL *points = KIND_points + KIND_first[k], *here = KIND_functions + KIND_begin[k];
-    const int n = KIND_dims[k], last = KIND_first[k + 1] - KIND_first[k] - 1;
+    const REAL *points = KIND_points + KIND_first[k], *unit = KIND_units + KIND_unit[k];
+    const int32_t *here = KIND_functions + KIND_begin[k];
+    const int n = KIND_dims[k] - 1, last = KIND_n_points[k] - 1;
     int at = last + {1 + cls.n_unknown};
     REAL part = 0;
     if (!(value != value)) {{
 {search}
     }}
     here += at * n;
-    for (int i = 0; i < n; i++) phi[i] = here[i] + part * (here[n + i] - here[i]);
+    phi[0] = 1;
+    for (int i = 0; i < n; i++)
+        phi[i + 1] = unit[i] * ((REAL)here[i] + part * ((REAL)here[n + i] - (REAL)here[i]));
 }}
 """
         return code.replace("KIND", cls.kind)
 
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        weights = np.append((1.0 - self.missing_weight) * self.weights, self.missing_weight)
+        return rng.choice(np.append(self.points, np.nan), size, p=weights / weights.sum())
+
     @classmethod
-    def pack(cls, maps: Sequence[Self]) -> Arrays:
-        """The tables of all columns one after another."""
+    def _formula(cls, basis: str, points: FloatArray, weights: FloatArray, n: int, *, stable: bool) -> Any:
+        """Return n functions after the constant that follow from points and weights, up to factors, (n, K), or None.
+
+        With ``stable``, also None for functions that another machine might find differently.
+        """
+        return None
+
+    @classmethod
+    def _shapes(
+        cls, basis: str, points: FloatArray, weights: FloatArray, n: int, has_missing: bool, *, stable: bool = False
+    ) -> Any:
+        """Return `_formula` with the constant and the function that tells missing values, (n, K), or None."""
+        ones = np.ones((1 + (has_missing and n > 1), len(points)))
+        functions = cls._formula(basis, points, weights, n - len(ones), stable=stable)
+        return None if functions is None else np.vstack([ones[:1], functions, ones[1:]])
+
+    def _factors(self, weights: FloatArray) -> Any:
+        """Return the factors (n,) between `_shapes` and the functions, or None where these are others."""
+        shapes = self._shapes(self.basis, self.points, weights, self.n, self.has_missing, stable=True)
+        if shapes is None:
+            return None
+        factors = _in_single(np.sum(self.table * shapes, axis=1) / np.maximum(np.square(shapes).sum(axis=1), _TINY))
+        off, largest = (np.abs(x).max(axis=1) for x in (factors[:, None] * shapes - self.table, self.table))
+        return factors if (off <= _ROUNDING * largest).all() else None
+
+    @classmethod
+    def pack(cls, maps: Sequence[Self], exact: bool) -> Arrays:
+        """The tables of all columns one after another, or of those that follow from the points their factors."""
+        rounded = np.array if exact else _in_single
+        weights = [rounded(m.weights) for m in maps]
+        tables, computed, n_left = [m.table for m in maps], np.zeros(len(maps), dtype=bool), _MOST_COMPUTED
+        for k, m in enumerate(() if exact else maps):
+            tried = ((own, m._factors(own)) for own in (weights[k], m.weights) if len(m.points) <= n_left)
+            own, factors = next((pair for pair in tried if pair[1] is not None), (weights[k], None))
+            if factors is not None:
+                weights[k], tables[k], computed[k], n_left = own, factors, True, n_left - len(m.points)
         return {
             "size": np.array([m.table.shape for m in maps], dtype=np.int64),
             "points": np.concatenate([m.points for m in maps]),
-            "weights": np.concatenate([m.weights for m in maps]),
-            "table": np.concatenate([m.table.ravel() for m in maps]),
-            "missing": np.concatenate([m.missing for m in maps]),
+            "weights": np.concatenate(weights),
+            "table": rounded(np.concatenate([table.ravel() for table in tables])),
+            "computed": computed,
+            "missing": rounded(np.concatenate([m.missing for m in maps])),
             "missing_weight": np.array([m.missing_weight for m in maps]),
         }
 
     @classmethod
     def unpack(cls, bases: Sequence[str], arrays: Arrays) -> list[Self]:
         size = take_array(arrays, "size", np.int64, (len(bases), 2))
-        if (size < 1).any() or (size > _MOST_POINTS).any():
-            raise ValueError("the sizes of the maps are not plausible.")
+        computed = take_array(arrays, "computed", np.bool_, (len(bases),))
         n_functions, n_points = size.T
+        if (size < 1).any() or (size > _MOST_POINTS).any() or n_points[computed].sum() > _MOST_COMPUTED:
+            raise ValueError("the sizes of the maps are not plausible.")
         if (n_functions > n_points + 2).any():  # one for each point, the constant, and one for missing values
             raise ValueError("the maps have more functions than points could tell apart.")
-        lengths = {"points": n_points, "weights": n_points, "table": n_functions * n_points, "missing": n_functions}
+        n_stored = n_functions * np.where(computed, 1, n_points)
+        lengths = {"points": n_points, "weights": n_points, "table": n_stored, "missing": n_functions}
         flat = {name: take_array(arrays, name, np.float64, (int(n.sum()),)) for name, n in lengths.items()}
         gap_weights = take_array(arrays, "missing_weight", np.float64, (len(bases),))
         if not all(np.isfinite(array).all() for array in flat.values()):
             raise ValueError("the maps contain NaN or infinity.")
-        if max(np.abs(flat["table"]).max(), np.abs(flat["missing"]).max()) > _LARGEST:
-            raise ValueError(f"the functions of the maps should not exceed {_LARGEST:g}.")
         if not ((gap_weights >= 0) & (gap_weights <= 1)).all():
             raise ValueError("the weights of missing values in the maps are not plausible.")
         cut = [np.split(flat[name], np.cumsum(n)[:-1]) for name, n in lengths.items()]
-        columns = zip(*cut, size.tolist(), gap_weights.tolist(), bases, strict=True)
-        maps = [
-            cls(points.copy(), weights.copy(), table.reshape(shape).copy(), gap.copy(), gap_weight, basis)
-            for points, weights, table, gap, shape, gap_weight, basis in columns
-        ]
-        for feature_map in maps:
-            feature_map._check()
+        columns = zip(*cut, size.tolist(), computed.tolist(), gap_weights.tolist(), bases, strict=True)
+        maps = []
+        for points, weights, table, gap, shape, is_computed, gap_weight, basis in columns:
+            cls._check_points(points, weights)
+            if is_computed:
+                if (shapes := cls._shapes(basis, points, weights, shape[0], gap_weight > 0)) is None:
+                    raise ValueError(f"the functions of the {cls.kind} maps do not follow from their points.")
+                table = table[:, None] * shapes
+            maps.append(cls(points.copy(), weights.copy(), table.reshape(shape).copy(), gap.copy(), gap_weight, basis))
+        if not all((np.abs(array) <= _LARGEST).all() for m in maps for array in (m.table, m.missing)):
+            raise ValueError(f"the functions of the maps should not exceed {_LARGEST:g}.")
+        if any((m.table[0] != 1).any() or m.missing[0] != 1 for m in maps):
+            raise ValueError("the functions of the maps are not plausible.")
         return maps
 
-    def _check(self) -> None:
-        """Refuse fields from a file that are not plausible."""
-        is_ordered = (self.points[1:] > self.points[:-1]).all() and (self.weights >= 0).all()
-        if not (is_ordered and (self.table[0] == 1).all() and self.missing[0] == 1):
-            raise ValueError("the points, weights or functions of the maps are not plausible.")
-        if abs(self.weights.sum() - 1.0) > 1e-6:
+    @classmethod
+    def _check_points(cls, points: FloatArray, weights: FloatArray) -> None:
+        """Refuse points and weights from a file that are not plausible."""
+        if not ((points[1:] > points[:-1]).all() and (weights >= 0).all()):
+            raise ValueError("the points or weights of the maps are not plausible.")
+        if abs(weights.sum() - 1.0) > 1e-6:
             raise ValueError("the weights of the maps do not sum to 1.")
-        if self.least_step and (np.diff(self.points / 2) <= self.least_step).any():  # positions between them overflow
-            raise ValueError(f"the points of the {self.kind} maps are too close to each other.")
+        if cls.least_step and (np.diff(points / 2) <= cls.least_step).any():  # positions between them overflow
+            raise ValueError(f"the points of the {cls.kind} maps are too close to each other.")
+
+
+def _once(arrays: Sequence[Array]) -> tuple[Array, list[int]]:
+    """Return the numbers of arrays one after another, equal arrays once, and where each begins."""
+    different = {array.tobytes(): array.ravel() for array in arrays}
+    starts = dict(zip(different, np.cumsum([0, *map(len, different.values())]).tolist(), strict=False))
+    return np.concatenate(list(different.values())), [starts[array.tobytes()] for array in arrays]
+
+
+def _in_single(numbers: FloatArray) -> FloatArray:
+    """Return numbers rounded to float32."""
+    return numbers.astype(np.float32).astype(np.float64)
 
 
 def mean_values(n: int) -> FloatArray:

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from polytrain.arrays import Array
 from polytrain.atomic_file import write_atomically
 from polytrain.tensor_file import Header, pack_tensors, parse_json, read_header, read_tensors
@@ -48,7 +50,7 @@ def write_model_file(path: str | os.PathLike[str], document: dict[str, Any], ten
     metadata = {"format": "polytrain", "sha256": _NO_DIGEST, "version": str(FORMAT), "model": text}
     try:
         parse_json(text)  # the reader refuses some texts
-        header, body = pack_tensors(tensors, metadata)
+        header, body = pack_tensors({name: _narrowed(array) for name, array in tensors.items()}, metadata)
     except ValueError as error:
         raise ModelFileError(f"the model cannot be stored: {error}") from error
     if len(header) - 8 > MAX_HEADER_BYTES:
@@ -75,9 +77,23 @@ def read_model_file(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, 
         if header.raw[_DIGEST].decode("ascii", "replace") != checksum:
             raise ModelFileError(f"{path!s} is damaged: its checksum does not match its content. Get a fresh copy.")
         with naming(path, "is damaged"):
-            tensors = read_tensors(stream, header)
+            tensors = {name: _widened(array) for name, array in read_tensors(stream, header).items()}
     with naming(path):
         return parse_json(header.metadata["model"]), tensors
+
+
+def _narrowed(array: Array) -> Array:
+    """Return the numbers in 4 bytes each, if that changes none of them."""
+    if array.dtype.itemsize != 8:
+        return array
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = array.astype(f"{array.dtype.kind}4")
+    return narrow if np.array_equal(narrow, array) else array
+
+
+def _widened(array: Array) -> Array:
+    """Undo `_narrowed`."""
+    return array.astype(f"{array.dtype.kind}8") if array.dtype.itemsize == 4 else array
 
 
 @contextmanager

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import cycle, islice
 from math import prod
 from typing import Any
@@ -25,6 +25,9 @@ from polytrain.tensor.decompose import split_exponent
 from polytrain.tensor_file import DTYPES
 from polytrain.uncertainty import LeftOutErrors, TrainUncertainty, Uncertainty
 
+# A file holds numbers of float32 if the values of all trains change by at most this part of their range on rows that
+# are drawn, and the widths of intervals by at most the second part of themselves.
+_ROUNDING, _ROUNDING_OF_WIDTHS, _DRAWN_ROWS = 1e-6, 1e-5, 500
 # Trains of unequal ranks are padded to the largest when they are stacked: up to this many numbers in all, or up to this
 # many times the numbers in the file.
 _FREE_PADDING, _LARGEST_PADDING = 1 << 22, 16
@@ -41,10 +44,35 @@ _MOST_STRETCH = 500.0
 
 
 def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the document and the arrays of a fitted model."""
+    """Return the document and the arrays of a fitted model: rounded to float32 if nothing that it says changes."""
     if overflows(model.maps, model.cores, model.size, model.shift, model.classes is not None):
         raise ModelFileError("the model cannot be stored: its scores are too large for floats in some rows.")
-    maps, map_tensors = _describe_maps(model.maps)
+    rounded = _describe(model, exact=False)
+    try:
+        is_close = _agree(model, read_fitted(Document(*rounded)))
+    except ValueError:  # numbers beyond the range of float32
+        is_close = False
+    return rounded if is_close else _describe(model, exact=True)
+
+
+def _agree(model: FittedModel, other: FittedModel) -> bool:
+    """Tell whether two models agree on rows whose columns are drawn by themselves, up to `_ROUNDING`."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([feature_map.draw(rng, _DRAWN_ROWS) for feature_map in model.maps])
+    one, two = model.values(X), other.values(X)
+    if not (np.abs(two - one).max(axis=1) <= _ROUNDING * np.ptp(one, axis=1)).all():
+        return False
+    if model.uncertainty is None or other.uncertainty is None:
+        return True
+    one, two = (
+        model.uncertainty.widths(model.cores, model.maps, X),
+        other.uncertainty.widths(other.cores, other.maps, X),
+    )
+    return bool((np.abs(two - one) <= _ROUNDING_OF_WIDTHS * one).all())
+
+
+def _describe(model: FittedModel, exact: bool) -> tuple[dict[str, Any], dict[str, Array]]:
+    maps, map_tensors = _describe_maps(model.maps, exact)
     labels, label_tensors = _describe_labels(model.classes)
     columns, names = model.columns, model.feature_names
     document = {
@@ -58,26 +86,33 @@ def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, Array
         "classes": labels,
     }
     tensors = {
-        "cores": np.concatenate([core.ravel() for train in model.cores for core in train]),
+        "cores": _rounded([core for train in model.cores for core in train], exact),
         "ranks": np.array([(1, *(core.shape[2] for core in train)) for train in model.cores], dtype=np.int64),
         "shift": model.shift,
         "size": model.size,
         **map_tensors,
         **label_tensors,
-        **_describe_uncertainty(model.uncertainty),
+        **_describe_uncertainty(model.uncertainty, exact),
         **({"limits": model.limits} if model.classes is None else {}),
     }
     return document, tensors
 
 
-def _describe_maps(maps: MapList) -> tuple[dict[str, Any], dict[str, Array]]:
+def _rounded(arrays: Iterable[Array], exact: bool) -> Array:
+    """Return the numbers of some arrays one after another, unless they are to be exact as those of float32."""
+    numbers = np.concatenate([np.zeros(0), *(array.ravel() for array in arrays)])
+    with np.errstate(over="ignore", under="ignore"):
+        return numbers if exact else numbers.astype(np.float32).astype(np.float64)
+
+
+def _describe_maps(maps: MapList, exact: bool) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return one entry per kind of map, and its arrays with the columns of each."""
     described: dict[str, Any] = {}
     tensors: dict[str, Array] = {}
     for kind, columns in maps.groups:
         members = maps.members(columns)
         described[kind.kind] = [feature_map.basis for feature_map in members]
-        tensors |= {f"map.{kind.kind}.{name}": array for name, array in kind.pack(members).items()}
+        tensors |= {f"map.{kind.kind}.{name}": array for name, array in kind.pack(members, exact).items()}
         tensors[f"columns.{kind.kind}"] = np.array(columns, dtype=np.int64)
     return described, tensors
 
@@ -98,12 +133,12 @@ def _describe_labels(classes: Array | None) -> tuple[dict[str, Any] | None, dict
 
 def read_fitted(document: Document) -> FittedModel:
     """Check and build a model."""
-    cores = document.tensor("cores", (np.float64, np.float32), (None,))
+    cores = document.tensor("cores", (np.float64,), (None,))
     if not np.isfinite(cores).all():
         raise ValueError("the cores contain NaN or infinity.")
     ranks = document.tensor("ranks", (np.int64,), (None, None))
     maps = _read_maps(document, ranks.shape[1] - 1)
-    trains = _read_trains(cores.astype(np.float64, copy=False), maps.dims, ranks)
+    trains = _read_trains(cores, maps.dims, ranks)
     columns, names = _read_columns(document, maps)
     ends = _read_ends(document, len(trains))
     is_classifier = "classes" in ends
@@ -214,7 +249,12 @@ def _read_labels(entry: dict[str, Any], document: Document) -> Array:
     if labels is not None:
         classes = _read_text(kind, labels)
     elif kind in _NUMBERS:
-        classes = document.tensor("classes", (np.dtype(kind),), (None,))
+        dtype = np.dtype(kind)
+        stored = document.tensor("classes", (np.dtype(f"{dtype.kind}8") if dtype.itemsize == 4 else dtype,), (None,))
+        with np.errstate(over="ignore", under="ignore"):
+            classes = stored.astype(dtype)
+        if not np.array_equal(classes, stored):
+            raise ValueError(f"the classes do not fit the type {kind}.")
     elif _DATES.fullmatch(kind):
         classes = document.tensor("classes", (np.int64,), (None,)).view(np.dtype(kind))
     else:
@@ -286,7 +326,7 @@ def _log_largest(train: Sequence[Array], extremes: Sequence[Array], log_size: fl
 # --- uncertainty ------------------------------------------------------------------------------------------------------
 
 
-def _describe_uncertainty(uncertainty: Uncertainty | None) -> dict[str, Array]:
+def _describe_uncertainty(uncertainty: Uncertainty | None, exact: bool) -> dict[str, Array]:
     """Return the arrays; none if the uncertainty is not known."""
     if uncertainty is None:
         return {}
@@ -296,11 +336,18 @@ def _describe_uncertainty(uncertainty: Uncertainty | None) -> dict[str, Array]:
         "guaranteed": np.array([uncertainty.guaranteed]),
         "numbers": np.array([(train.alpha, train.reach, train.noise) for train in trains]),
         "counts": np.array([(len(t.moments), len(t.left_out.errors), t.left_out.n_rows) for t in trains]),
-        "errors": np.concatenate([np.stack([own.errors, own.heights]) for own in errors], axis=1),
+        "errors": _rounded([own.errors for own in errors], exact),
+        "heights": np.concatenate([_as_counts(own) for own in errors]),
         "ranks": np.array([(len(core.left), len(core.right)) for core in cores], dtype=np.int64).reshape(-1, 2),
-        "moments": np.concatenate([np.zeros(0), *(array.ravel() for core in cores for array in core)]),
+        "moments": _rounded([array for core in cores for array in core], exact),
     }
     return {"uncertainty." + name: array for name, array in arrays.items()}
+
+
+def _as_counts(errors: LeftOutErrors) -> Array:
+    """Return the heights as numbers of rows, which take less space, if rows weigh the same."""
+    counts = np.round(errors.heights * errors.n_rows)
+    return counts if np.array_equal(counts / errors.n_rows, errors.heights) else errors.heights
 
 
 def _read_uncertainty(document: Document, trains: Sequence[Sequence[Array]]) -> Uncertainty | None:
@@ -312,27 +359,27 @@ def _read_uncertainty(document: Document, trains: Sequence[Sequence[Array]]) -> 
     guaranteed = arrays.tensor("guaranteed", (np.bool_,), (1,))
     numbers = arrays.tensor("numbers", (np.float64,), (n_trains, 3))
     counts = arrays.tensor("counts", (np.int64,), (n_trains, 3))
-    errors = arrays.tensor("errors", (np.float64,), (2, None))
+    errors, heights = (arrays.tensor(name, (np.float64,), (None,)) for name in ("errors", "heights"))
     ranks = arrays.tensor("ranks", (np.int64,), (None, 2))
     moments = arrays.tensor("moments", (np.float64,), (None,))
     arrays.check_empty()
-    for array in (numbers, errors, moments):
+    for array in (numbers, errors, heights, moments):
         if not np.isfinite(array).all() or (array is not moments and (array < 0).any()):
             raise ValueError("the uncertainty holds numbers that are not finite, or negative ones.")
     n_moments, n_errors, n_rows = counts.T
-    if (n_errors < 1).any() or (n_rows < n_errors).any() or n_errors.sum() != errors.shape[1]:
+    if (n_errors < 1).any() or (n_rows < n_errors).any() or not n_errors.sum() == len(errors) == len(heights):
         raise ValueError("the errors of the uncertainty are not plausible.")
     if not np.isin(n_moments, (0, n_cores)).all() or n_moments.sum() != len(ranks):
         raise ValueError("the moments of the uncertainty are not those of the trains.")
     measured = iter(_read_moments(moments, ranks, [t for t, n in zip(trains, n_moments, strict=True) if n]))
-    columns = zip(numbers.tolist(), counts.tolist(), np.split(errors, np.cumsum(n_errors)[:-1], axis=1), strict=True)
+    cut = [np.split(array, np.cumsum(n_errors)[:-1]) for array in (errors, heights)]
     uncertainties = []
-    for (alpha, reach, noise), (n, _, n_seen), left_out in columns:
-        if (np.diff(left_out) < 0).any() or left_out[1, -1] != 1.0:
+    columns = zip(numbers.tolist(), counts.tolist(), *cut, strict=True)
+    for (alpha, reach, noise), (n, _, n_seen), sizes, shares in columns:
+        if (np.diff(sizes) < 0).any() or (np.diff(shares) < 0).any() or shares[-1] not in (1.0, float(n_seen)):
             raise ValueError("the errors of the uncertainty are not in order.")
-        sizes, heights = left_out.copy()
-        own = tuple(islice(measured, n))
-        uncertainties.append(TrainUncertainty(own, alpha, reach, noise, LeftOutErrors(sizes, heights, n_seen)))
+        left_out = LeftOutErrors(sizes.copy(), shares / shares[-1], n_seen)
+        uncertainties.append(TrainUncertainty(tuple(islice(measured, n)), alpha, reach, noise, left_out))
     return Uncertainty(tuple(uncertainties), bool(guaranteed[0]))
 
 
