@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
-from polytrain.tables.evaluation import METRICS, Answers, constant_answers, linear_answers, metric_names
+from polytrain.learning.losses import get_loss, loss_names
+from polytrain.tables.evaluation import Answers, Metric, categories, constant_answers, linear_answers, loss_metrics
 from polytrain.tables.layout import Fact
 from polytrain.tables.model import TableModel
 from polytrain.tables.open_file import open_table_file
@@ -56,7 +57,8 @@ def fit_table(
     folds : int, default=3
         Folds of a cross-validation that measures the error; 0 does without.
     metric : str, optional
-        What is measured, see `polytrain.tables.evaluation.METRICS`; by default "error" or "rmse".
+        What is measured, see `polytrain.tables.evaluation.loss_metrics`; by default "error", "rmse" or, for losses that
+        have one, "deviance" with "d2".
     seed : int, default=0
         Seed of folds and starts.
     say : callable, optional
@@ -66,8 +68,8 @@ def fit_table(
     on_fitted : callable, optional
         Called with the fitted model before its error is measured.
     **parameters
-        More about the columns: entries of `TableOptions`, such as ``drop`` and ``categorical``; and parameters of
-        `polytrain.TensorTrainClassifier` or `polytrain.TensorTrainRegressor`, such as ``loss``.
+        More about the columns: entries of `TableOptions`, such as ``drop``, ``offset`` and ``weight``; and parameters
+        of `polytrain.TensorTrainClassifier` or `polytrain.TensorTrainRegressor`, such as ``loss``.
 
     Returns
     -------
@@ -92,7 +94,10 @@ def fit_table(
         raise TableError(f"{option('folds', folds)} must be 0 or at least 2.")
     talk = say or (lambda text: None)
     known = {field.name for field in fields(TableOptions)}
-    options = TableOptions(target, **{name: parameters.pop(name) for name in known & parameters.keys()})
+    given = {name: parameters.pop(name) for name in known & parameters.keys()}
+    if parameters.get("loss") in {*loss_names("regression")} - {*loss_names("classification")}:
+        given |= {"task": "regression"} if given.get("task", "auto") == "auto" else {}  # few counts are no labels then
+    options = TableOptions(target, **given)
     with open_table_file(path, reading or ReadOptions()) as table:
         for note in table.notes:
             talk(f"note: {note}")
@@ -101,20 +106,23 @@ def fit_table(
     for note in rows.notes:
         talk(f"note: {spell_options(note, spell)}")
     started = time.perf_counter()
-    task = "classification" if rows.is_classification else "regression"
-    metric = metric or metric_names(task)[0]
-    if metric not in metric_names(task):
-        names = ", ".join(metric_names(task))
-        raise TableError(f"{option('metric', metric)} does not apply to {task}. Name one of {names}.")
     estimator = _make_estimator(rows.is_classification, {"random_state": seed, **parameters})
+    takers = [name for name in loss_names("regression") if get_loss(name).link == "log"]
+    if "offset" in rows.others and estimator.loss not in takers:
+        raise TableError(
+            f"{option('offset', rows.layout.offset)} belongs to counts and amounts. Leave it out, or pass "
+            f"{' or '.join(option('loss', name) for name in takers)}."
+        )
+    measured = _measured(metric, estimator, rows.is_classification)
     X, y = rows.X, rows.y
     facts: dict[str, Fact] = {"file": Path(path).name, "rows": len(X)}
     facts |= {"rows_without_target": rows.n_dropped, "missing_cells": rows.n_missing}
+    facts |= {role: name for role in ("offset", "weight") if (name := getattr(rows.layout, role)) is not None}
     model = TableModel(estimator, rows.layout, facts)
     talk(f"fitting {len(X)} rows, {X.shape[1]} columns")
     fit_started = time.perf_counter()
     with warnings.catch_warnings(record=True, action="always", category=UserWarning) as warned:
-        estimator.fit(X, y)
+        estimator.fit(X, y, **rows.others)
     for warning in warned:
         talk(f"note: {warning.message}")
     facts["fit_seconds"] = time.perf_counter() - fit_started
@@ -122,9 +130,11 @@ def fit_table(
         talk(f"chosen: {reason}")
     if on_fitted is not None:
         on_fitted(model)
+    weighing = np.flatnonzero(rows.others.get("sample_weight", np.ones(len(X))))
+    known_rows = _take((X, y, rows.others), weighing)
     if folds:
-        facts |= _cross_validate(estimator, X, y, metric, folds, seed, talk)
-    facts[f"training_{metric}"] = _errors(estimator, None, (X, y), metric)[metric]
+        facts |= _cross_validate(estimator, known_rows, measured, folds, seed, talk)
+    facts |= {f"training_{name}": error for name, error in _errors(estimator, None, known_rows, measured).items()}
     facts["total_seconds"] = time.perf_counter() - started
     return model
 
@@ -147,12 +157,35 @@ def _make_estimator(is_classification: bool, parameters: dict[str, Any]) -> Any:
     return kind(**parameters)
 
 
-def _cross_validate(model: Any, X: Any, y: NDArray, metric: str, n_folds: int, seed: int, say: Say) -> dict[str, Fact]:
+def _measured(metric: str | None, estimator: Any, is_classification: bool) -> dict[str, Metric]:
+    """Return the metric that is asked for, or else the first of the loss, a deviance together with its D2."""
+    loss = estimator.loss if estimator.loss in loss_names("regression") else "squared"  # the fit refuses others
+    known = loss_metrics(loss, is_classification)
+    names = [name for name in known if name in ("deviance", "d2")] if "d2" in known else [*known][:1]
+    if metric not in (None, *known):
+        task = "classification" if is_classification else f"regression with {option('loss', estimator.loss)}"
+        raise TableError(f"{option('metric', metric)} does not apply to {task}. Name one of {', '.join(known)}.")
+    return {name: known[name] for name in (names if metric is None else [metric])}
+
+
+#: Rows of a frame, their targets, and further arguments of ``fit``.
+_Rows = tuple[Any, NDArray, dict[str, NDArray]]
+
+
+def _take(rows: _Rows, places: NDArray) -> _Rows:
+    X, y, others = rows
+    return X.iloc[places], y[places], {name: values[places] for name, values in others.items()}
+
+
+def _cross_validate(
+    model: Any, rows: _Rows, measured: dict[str, Metric], n_folds: int, seed: int, say: Say
+) -> dict[str, Fact]:
     """Return mean errors over folds, in each of which all settings are chosen again."""
     classify = model.model_.classes is not None
-    if len(X) > MAX_CHECK_ROWS:
-        chosen = np.sort(np.random.default_rng(seed).choice(len(X), MAX_CHECK_ROWS, replace=False))
-        X, y = X.iloc[chosen], y[chosen]
+    if len(rows[1]) > MAX_CHECK_ROWS:
+        chosen = np.sort(np.random.default_rng(seed).choice(len(rows[1]), MAX_CHECK_ROWS, replace=False))
+        rows = _take(rows, chosen)
+    y = rows[1]
     if len(y) < 4:
         return {}
     # A class with fewer rows than folds cannot be in all of them.
@@ -161,16 +194,17 @@ def _cross_validate(model: Any, X: Any, y: NDArray, metric: str, n_folds: int, s
     folds = splitter(min(n_folds, len(y)), shuffle=True, random_state=seed)
     splits = list(folds.split(np.zeros(len(y)), y))
     errors: dict[str, list[float]] = {}
+    (metric, (words, _)), *_ = measured.items()
     for number, (learned, tested) in enumerate(splits, 1):
         if classify and len(np.unique(y[learned])) < 2:
             continue
-        rows = X.iloc[learned], y[learned]
+        X, targets, others = known = _take(rows, learned)
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # the same was said of all rows
-            fitted = clone(model).fit(*rows)
-        by_model = _errors(fitted, rows, (X.iloc[tested], y[tested]), metric)
+            fitted = clone(model).fit(X, targets, **others)
+        by_model = _errors(fitted, known, _take(rows, tested), measured)
         error = by_model[metric]
         shown = "-" if error is None else f"{100 * error:.2f} %" if metric.endswith("error") else f"{error:.5g}"
-        say(f"fold {number} of {len(splits)}: {METRICS[metric][1]} {shown}")
+        say(f"fold {number} of {len(splits)}: {words} {shown}")
         if error is not None:
             for name, value in by_model.items():
                 errors.setdefault(name, []).extend([] if value is None else [value])
@@ -178,30 +212,38 @@ def _cross_validate(model: Any, X: Any, y: NDArray, metric: str, n_folds: int, s
         return {}
     # A simple model that could not be learned in some fold would be compared on other rows.
     means = {f"cv_{name}": float(np.mean(some)) for name, some in errors.items() if len(some) == len(errors[metric])}
-    return {"cv_rows": len(X), "cv_folds": len(splits), **means}
+    return {"cv_rows": len(y), "cv_folds": len(splits), **means}
 
 
-def _errors(
-    model: Any, learned: tuple[Any, NDArray] | None, tested: tuple[Any, NDArray], metric: str
-) -> dict[str, float | None]:
-    """Error of a model on rows, and of simple ones that learn from the rows that it has learned from, by name."""
-    fitted, features, y = model.model_, model.model_.encode(tested[0], model), tested[1]
-    n_classes, known = None, np.ones(len(y), dtype=bool)
-    if fitted.classes is not None:
-        n_classes, places = len(fitted.classes), np.searchsorted(fitted.classes, y).clip(max=len(fitted.classes) - 1)
-        known, y = fitted.classes[places] == y, places
-    every: dict[str, Answers | None] = {metric: Answers.of(fitted, features, y)}
+def _errors(model: Any, learned: _Rows | None, tested: _Rows, measured: dict[str, Metric]) -> dict[str, float | None]:
+    """Errors of a model on rows, and of simple ones that learn from the rows that it has learned from, by name."""
+    fitted = model.model_
+
+    def encoded(rows: _Rows) -> tuple[NDArray, NDArray, dict[str, Any]]:
+        X, y, others = rows
+        more = {"offset": others.get("offset"), "weights": others.get("sample_weight")}
+        if fitted.classes is not None:
+            places = np.searchsorted(fitted.classes, y).clip(max=len(fitted.classes) - 1)
+            y = np.where(fitted.classes[places] == y, places, -1)
+        return fitted.encode(X, model), y, more
+
+    features, y, more = encoded(tested)
+    own = Answers.of(fitted, features, y, **more)
+    every: dict[str, Answers | None] = {"": own}
     if learned is not None:
-        X, target = fitted.encode(learned[0], model), learned[1]
-        target = target if n_classes is None else np.searchsorted(fitted.classes, target)
-        categories = {k for k, feature_map in enumerate(fitted.maps) if feature_map.basis == "category"}
-        every[f"linear_{metric}"] = linear_answers(X, target, features, y, categories, n_classes, fitted.loss)
-        every[f"constant_{metric}"] = constant_answers(target, y, n_classes, fitted.loss)
-    return {name: None if answers is None else _error(answers, known, metric) for name, answers in every.items()}
+        X, y, more = encoded(learned)
+        known = replace(own, y=y, predicted=y, decided=None, probabilities=None, **more)
+        every["linear_"] = linear_answers(X, known, features, own, categories(fitted))
+        every["constant_"] = constant_answers(known, own)
+    return {
+        f"{kind}{name}": None if answers is None else _error(answers, name, metric)
+        for name, metric in measured.items()
+        for kind, answers in every.items()
+        if (kind, name) != ("constant_", "d2")  # about 0
+    }
 
 
-def _error(answers: Answers, known: NDArray, metric: str) -> float | None:
-    """Error on rows; those of classes that the model does not know are wrong in any case, and have no probability."""
-    if metric == "error":
-        return float((~known | (answers.predicted != answers.y)).mean())
-    return METRICS[metric][2](answers.only(known)) if known.any() else None
+def _error(answers: Answers, name: str, metric: Metric) -> float | None:
+    """Error on rows; those of classes that the model does not know, -1, are wrong and have no probability."""
+    known = np.ones(answers.n, dtype=bool) if answers.labels is None or name == "error" else answers.y >= 0
+    return metric.measure(answers.only(known)) if known.any() else None
