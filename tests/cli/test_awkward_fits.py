@@ -126,7 +126,6 @@ def test_options_of_another_task(tmp_path, capsys):
     argv = ["fit", str(path), "--target", "y", "--out", str(tmp_path / "m")]
     for more, message in (
         (["--loss", "gamma"], "the target 'y' holds text such as 'a'; regression needs numbers"),
-        (["--offset", "x"], "--offset x belongs to counts and amounts. Leave it out, or pass --loss poisson or --loss"),
         (["--metric", "mae"], "--metric mae does not apply to classification. Name one of error"),
         (["--quantile", "0.5"], "--quantile does not apply to classification"),
     ):

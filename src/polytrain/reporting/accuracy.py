@@ -169,17 +169,21 @@ def compare(rows: ScoredRows, train: tuple[NDArray, Answers] | None = None) -> l
         interval = f"{number(low)} to {number(high)}" if labels is None else f"{100 * low:.2f} to {100 * high:.2f} %"
         return Comparison(name, how, error, low, high, (show(error), interval))
 
-    comparisons = [measured("this model", f"on {number(every.n)} rows", every)]
+    models: list[tuple[str, str, Answers | None]] = []
     if train is not None:
         linear = linear_answers(*train, rows.X, asked, categories(rows.view.fitted))
         kind = "logistic" if labels is not None else loss.name.capitalize() if loss.link == "log" else "ridge"
-        if linear is not None and rows.metrics[rows.headline].measure(linear) is not None:
-            how = f"fitted on {train[1].n} training rows"
-            comparisons.append(measured(f"linear model ({kind} regression)", how, linear))
+        models.append((f"linear model ({kind} regression)", f"fitted on {train[1].n} training rows", linear))
     constant = constant_answers(asked, asked)
     name = "always the best constant" if loss.needs_values else "always the mean"
     name = f"always {labels[constant.predicted[0]]}" if labels is not None else name
-    return [*comparisons, measured(name + " rate" * (asked.offset is not None), "the best constant here", constant)]
+    models.append((name + " rate" * (asked.offset is not None), "the best constant here", constant))
+    others = [
+        measured(name, how, answers)
+        for name, how, answers in models
+        if answers is not None and rows.metrics[rows.headline].measure(answers) is not None
+    ]
+    return [measured("this model", f"on {number(every.n)} rows", every), *others]
 
 
 def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: Sequence[int]) -> dict[str, Any]:

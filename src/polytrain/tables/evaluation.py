@@ -216,10 +216,12 @@ def _deviance(answers: Answers) -> float | None:
 
 def _d2(answers: Answers) -> float | None:
     """Part of the deviance of the best constant, or constant rate, of these rows that is explained."""
-    parts = [(_deviance(one), _deviance(constant_answers(one, one))) for one in _outputs(answers)]
-    if any(own is None or not best for own, best in parts):
-        return None
-    return float(np.mean([1.0 - own / best for own, best in parts if own is not None and best]))
+    explained = []
+    for one in _outputs(answers):
+        if (own := _deviance(one)) is None or not (best := _deviance(constant_answers(one, one))):
+            return None
+        explained.append(1.0 - own / best)
+    return float(np.mean(explained))
 
 
 def _outputs(answers: Answers) -> list[Answers]:
