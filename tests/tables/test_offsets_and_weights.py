@@ -15,8 +15,8 @@ from polytrain.reporting.accuracy import bootstrap
 from polytrain.tables import TableError, fit_table, load_table_model
 from polytrain.tables.evaluation import Answers, constant_answers, linear_answers, loss_metrics, row_costs
 
-GIVEN = {"rank": 2, "alpha": 1e-3, "max_sweeps": 2}
-FAST = ["--rank", "2", "--alpha", "1e-3", "--max-sweeps", "2"]
+GIVEN = {"basis": "power", "rank": 2, "alpha": 1e-3, "max_sweeps": 2}
+FAST = ["--basis", "power", "--rank", "2", "--alpha", "1e-3", "--max-sweeps", "2"]
 
 
 def claims(n_rows, seed):
@@ -383,6 +383,7 @@ def test_reports_of_amounts_that_are_zero(tmp_path):
         polytrain.report(model, X, np.r_[0.0, X[1:, 0]])
 
 
+@pytest.mark.slow
 def test_reports_of_weighted_classes(folder):
     rows = claims(300, 0)
     model = TensorTrainClassifier(random_state=0, **GIVEN).fit(rows[["a", "b"]], rows["kind"])
