@@ -252,7 +252,6 @@ class Metric(NamedTuple):
     measure: Callable[[Answers], float | None]
 
 
-_MEAN_SQUARE = "mean_squared_error"
 _CLASS_METRICS = {
     "error": Metric("error", lambda a: float(metrics.zero_one_loss(a.y, a.predicted, sample_weight=a.weights))),
     "balanced_error": Metric("error, the mean over classes", _balanced_error),
@@ -280,7 +279,7 @@ def loss_metrics(loss: str, is_classification: bool = False) -> dict[str, Metric
     """
     if is_classification:
         return _CLASS_METRICS
-    if (metric := get_loss(loss).metric) == _MEAN_SQUARE:
+    if (metric := get_loss(loss).metric) == Loss.metric:  # the mean squared error
         return _NUMBER_METRICS
     words = metric.replace("_", " ").replace("poisson", "Poisson")
     own = {"deviance": Metric(words, _deviance), "d2": Metric("D2, the explained part of the deviance", _d2)}

@@ -274,7 +274,8 @@ class TableModel:
             ``n``, the number of rows, and errors by their names; see `polytrain.tables.evaluation`. The linear model's
             begin with ``linear_``; None where it cannot be learned.
         """
-        answers, rows = self.read_answers(path, reading, say, most_rows=sys.maxsize, **options)
+        most_rows = 1 if train is None else sys.maxsize
+        answers, rows = self.read_answers(path, reading, say, most_rows=most_rows, **options)
         figures = answers.summary()
         if train is not None:
             learned, sample = self.read_answers(train, reading, say, **options)
