@@ -3,6 +3,7 @@
     POLYTRAIN_DATA=FOLDER python -m benchmarks.tables [--stored]
     python -m benchmarks.tables --only iris wine --models polytrain linear --out FILE
     python -m benchmarks.tables --noise --models polytrain boosting
+    python -m benchmarks.tables --counts
 
 The tables bundled with scikit-learn and those of FOLDER/tabular run in five shuffled folds, stratified for classes;
 Adult has its official split. The mixed tables of FOLDER/tables (categories, missing values) run in three. The rivals
@@ -30,7 +31,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import log_loss, roc_auc_score, root_mean_squared_error
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import GammaRegressor, PoissonRegressor
+from sklearn.metrics import (
+    log_loss,
+    mean_gamma_deviance,
+    mean_poisson_deviance,
+    roc_auc_score,
+    root_mean_squared_error,
+)
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from benchmarks import tabular
@@ -38,6 +50,7 @@ from benchmarks.report import RESULTS, describe_machine
 from benchmarks.table_models import MAX_GP_ROWS, MODELS, RIVALS, is_installed, make_model
 from benchmarks.tabular import TABLES, Table
 from benchmarks.timing import seconds
+from polytrain import TensorTrainRegressor
 
 #: Measures of a row, with the titles of their tables; the first one is the headline error.
 MEASURES = {
@@ -292,6 +305,45 @@ def run_noise(models: Sequence[str], jobs: int) -> list[dict]:
     return rows
 
 
+def run_counts(jobs: int) -> list[dict]:
+    """Print deviances of the losses for counts and amounts: defaults of polytrain and boosting, and a linear model."""
+    problems: list[tuple[str, str, list]] = [
+        ("counts, made, smooth", "poisson", [tabular.made_counts(seed, steps=False) for seed in range(5)]),
+        ("counts, made, steps", "poisson", [tabular.made_counts(seed, steps=True) for seed in range(5)]),
+    ]
+    if tabular.data_folder() is not None:
+        splits = KFold(5, shuffle=True, random_state=0)
+        insurance, charges = tabular.load_mixed("insurance", ())
+        for title, loss, (X, y) in (
+            ("counts, bike", "poisson", tabular.bike_counts()),
+            ("amounts, insurance", "gamma", (pd.get_dummies(insurance).to_numpy(float), charges)),
+        ):
+            folds = [(X[train], y[train], X[test], y[test]) for train, test in splits.split(X)]
+            problems.append((title, loss, [(fold, np.ones(len(fold[1])), np.ones(len(fold[3]))) for fold in folds]))
+    rows, lines = [], []
+    for title, loss, parts in problems:
+        linear = {"poisson": PoissonRegressor, "gamma": GammaRegressor}[loss](alpha=1e-4, max_iter=1000)
+        deviance = {"poisson": mean_poisson_deviance, "gamma": mean_gamma_deviance}[loss]
+        for (X, y, X_test, y_test), exposures, exposures_test in parts:
+            # Rates with exposures as weights are to all three what counts with an offset are to polytrain.
+            for name, model in (
+                ("polytrain", TensorTrainRegressor(loss=loss, random_state=0, n_jobs=jobs)),
+                ("boosting", HistGradientBoostingRegressor(loss=loss, random_state=0)),
+                ("linear", make_pipeline(StandardScaler(), linear)),
+            ):
+                weights = {f"{loss}regressor__sample_weight" if name == "linear" else "sample_weight": exposures}
+                predicted = model.fit(X, y / exposures, **weights).predict(X_test) * exposures_test
+                rows.append({"table": title, "model": name, "deviance": float(deviance(y_test, predicted))})
+        means = pd.DataFrame(rows).query("table == @title").groupby("model")["deviance"]
+        ratios = means.get_group("polytrain").to_numpy() / means.get_group("boosting").to_numpy()
+        words = [f"{means.get_group(name).mean():.4g}" for name in ("polytrain", "boosting", "linear")]
+        lines.append([f"{title}, {len(parts)} folds", *words, f"{np.exp(np.log(ratios).mean()):.3f}"])
+        print(" | ".join(lines[-1]), file=sys.stderr, flush=True)
+    head = ("mean deviance", "polytrain", "boosting", "linear", "polytrain / boosting")
+    print(f"\n### Counts and amounts\n\n{markdown(head, lines)}")
+    return rows
+
+
 def main(argv: list[str] | None = None) -> int:
     tables = [*TABLES, *tabular.mixed_tables()]
     names = [table.name for table in tables]
@@ -301,6 +353,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--folds", type=int, metavar="N", help="run at most N folds of each table")
     parser.add_argument("--stored", action="store_true", help="read rivals' errors on mixed tables from rivals.csv")
     parser.add_argument("--noise", action="store_true", help="run synthetic tables with columns of noise instead")
+    parser.add_argument("--counts", action="store_true", help="run tables of counts and amounts instead")
     parser.add_argument("--out", type=Path, help="write all rows and the summary to this JSON file")
     parser.add_argument("--rivals", type=Path, default=RESULTS / "rivals.json", help="file that keeps the rivals' rows")
     parser.add_argument("--jobs", type=int, default=2, help="threads or processes of every model")
@@ -310,8 +363,9 @@ def main(argv: list[str] | None = None) -> int:
         print(f"not run, not installed: {', '.join(absent)}", file=sys.stderr)
     installed = [name for name in models if name not in absent]
     threadpool_limits(options.jobs, user_api="openmp")  # boosting has no n_jobs
-    if options.noise:
-        content: dict[str, Any] = {"rows": run_noise(installed, options.jobs)}
+    if options.noise or options.counts:
+        rows = run_noise(installed, options.jobs) if options.noise else run_counts(options.jobs)
+        content: dict[str, Any] = {"rows": rows}
     else:
         tables = [table for table in tables if table.name in (options.only or names)]
         if missing := [table.name for table in tables if not table.available]:

@@ -139,6 +139,25 @@ def adult_frames() -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray]:
     return tuple(parts)
 
 
+def made_counts(seed: int, *, steps: bool) -> tuple[Fold, np.ndarray, np.ndarray]:
+    """Events per exposure of a smooth rate or one with steps, 4000 training rows, and the exposures of both parts."""
+    rng = np.random.default_rng(seed)
+    X, exposures = rng.uniform(-1, 1, (6000, 8)), np.exp(rng.uniform(-1.6, 1.6, 6000))
+    if steps:
+        log_rate = (X[:, 0] > 0.3) * (X[:, 1] < 0) + 0.8 * (X[:, 2] > 0) - 0.7 * (np.abs(X[:, 3]) > 0.5)
+    else:
+        log_rate = np.sin(3 * X[:, 0]) + 1.5 * X[:, 1] * X[:, 2] + 0.8 * X[:, 3] ** 2 - 0.5 * X[:, 4]
+    y = rng.poisson(exposures * np.exp(log_rate))
+    return (X[:4000], y[:4000], X[4000:], y[4000:]), exposures[:4000], exposures[4000:]
+
+
+def bike_counts() -> tuple[np.ndarray, np.ndarray]:
+    """Rented bikes by the hour: counts of two kinds of riders, which the table has as columns, are the target."""
+    X, _ = load_mixed("bike", ())
+    y = sum(np.rint(X[name] - X[name].min()) for name in ("x15", "x16"))
+    return X.drop(columns=["x15", "x16"]).to_numpy(), y.to_numpy()
+
+
 def noisy_classes(n_columns: int) -> Fold:
     """Two classes, 4000 training rows, 10 informative columns; the others are noise."""
     X, y = datasets.make_classification(

@@ -2,11 +2,11 @@ import subprocess
 import sys
 
 import pytest
-from polytrain.tables.evaluation import METRICS
 
 import polytrain
 from polytrain.cli import fit, main
 from polytrain.cli.main import _COMMANDS
+from polytrain.evaluation import METRICS
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names
 from polytrain.tables import DEFAULT_MISSING

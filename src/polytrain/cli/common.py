@@ -153,6 +153,13 @@ TARGET = several(
     "name or position of the target, 0 for the first column, -1 for the last (default: as in training)",
     default=None,
 )
+OFFSET = option(
+    "--offset", "column of offsets, the logarithms of exposures (default: as in training, or none)", metavar="COLUMN"
+)
+WEIGHT = option("--weight", "column of weights (default: as in training, or none)", metavar="COLUMN")
+TRAIN = option(
+    "--train", "training rows, for a linear model to learn from, which is then compared with on DATA", metavar="FILE"
+)
 JSON = switch("--json", "print JSON")
 
 

@@ -22,7 +22,7 @@ _BASES = [
     *("auto", "power", "chebyshev", "legendre", "spline", "spline-rank", "spline-distinct"),
     *("gauss", "gauss-rank", "smooth", "smooth-rank", "category"),
 ]
-_METRICS = ["error", "balanced_error", "log_loss", "auc", "rmse", "mae", "deviance", "r2"]
+_METRICS = ["error", "balanced_error", "log_loss", "auc", "rmse", "mae", "deviance", "r2", "d2"]
 _MISSING, _MAX_CHECK_ROWS = ["?", "NA", "N/A", "NaN", "nan", "NULL", "null"], 10_000
 # Facts about the model that are shown after the fit.
 _SHOWN = ("loss", "basis", "bandwidth", "degree", "functions", "rank", "alpha", "parameters")
@@ -34,6 +34,10 @@ _READING = common.reading(
     several("--drop", "COLUMN", "columns to leave out"),
     several("--keep", "COLUMN", "columns to learn from although they look like identifiers"),
     several("--categorical", "COLUMN", "columns of numbers that are categories"),
+    option(
+        "--offset", "column of offsets, the logarithms of exposures, for the losses poisson and gamma", metavar="COLUMN"
+    ),
+    option("--weight", "column of weights", metavar="COLUMN"),
     several("--missing", "TEXT", f"what stands for a missing value, besides the empty cell and {' '.join(_MISSING)}"),
     switch(
         "--no-usual-missing",
@@ -62,7 +66,7 @@ _MODEL = group(
 _CHECKING = group(
     "measuring the error",
     number("--folds", "K", int, f"folds of at most {_MAX_CHECK_ROWS:,} rows; 0 for none (default: 3)", 3),
-    one_of("--metric", _METRICS, f"what is measured: {', '.join(_METRICS)} (default: error, or rmse)"),
+    one_of("--metric", _METRICS, f"what is measured: {', '.join(_METRICS)} (default: error, rmse, or deviance)"),
     number("--seed", "SEED", int, "seed of folds and starts (default: 0)", 0),
 )
 
@@ -88,12 +92,15 @@ def fit(arguments: argparse.Namespace) -> None:
     A target of text is a label, and so is one of at most ten different whole numbers; other numbers are predicted as
     such. --task says otherwise. Several targets of numbers make one model with several outputs.
 
+    The columns of --offset and --weight are not learned from: the first is added to the score, as the logarithm of the
+    time or the area in which events were counted, and the second says how much each row counts.
+
     Settings that are not given are chosen by the model itself, on training rows. Its error is then measured by
     cross-validation, all settings being chosen again in each fold; --folds 0 leaves this out.
 
       polytrain fit adult-train.csv --target -1 --out adult.polytrain
       polytrain fit houses.csv.gz --target price --out price.polytrain --metric mae
-      polytrain fit claims.csv --target count --task regression --loss poisson --out claims.polytrain
+      polytrain fit claims.csv --target count --loss poisson --offset log_years --out claims.polytrain
       polytrain fit plant.parquet --target yield purity --out plant.polytrain
       polytrain fit train.npz --target y --loss logistic --rank 8 --alpha 1e-3 --out model.polytrain --json
     """

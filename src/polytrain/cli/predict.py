@@ -28,24 +28,30 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _MOST_CLASSES = 30
 
 
-@common.command(common.MODEL, common.data(), common.READING, common.TARGET, common.JSON)
+_MEASURED = (common.TARGET, common.OFFSET, common.WEIGHT, common.TRAIN)
+
+
+@common.command(common.MODEL, common.data(), common.READING, *_MEASURED, common.JSON)
 def evaluate(arguments: argparse.Namespace) -> None:
     """Compare predictions with the target in a table. Rows whose target is missing are left out.
 
     For classifiers: n, error, balanced_error (mean over the classes), log_loss where the model has probabilities, auc
     (of the probabilities; of several classes the mean over each against the rest), accuracy, balanced_accuracy, and the
     confusion matrix. For regressors: n, rmse, mae, deviance (of the model's loss: Poisson, gamma, pinball, or else the
-    mean squared error), r2 and largest_error.
+    mean squared error), r2 and largest_error; with the losses poisson, gamma and quantile first the deviance, then d2,
+    the part of the deviance of the best constant that is explained.
 
-    Labels are compared as they are written.
+    Labels are compared as they are written. With weights, all figures but n and the confusion matrix are weighted. With
+    --train, those of a linear model (logistic, ridge, Poisson or gamma regression) follow.
 
       polytrain evaluate adult.polytrain adult-test.csv
       polytrain evaluate adult.polytrain adult-test.csv --json | jq .error
     """
     model = common.load_model(arguments)
-    with common.open_table(model, arguments) as table:
-        answers = model.answers(table, target=arguments.target, decimal=arguments.decimal, say=common.say)
-    figures = answers.summary()
+    reading = common.read_options(arguments, model.header)
+    figures = model.evaluate(
+        arguments.data, train=arguments.train, reading=reading, say=common.say, **_columns(arguments)
+    )
     if arguments.json:
         common.show_json(figures)
         return
@@ -63,13 +69,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     common.MODEL,
     common.data(),
     common.READING,
-    common.TARGET,
-    option(
-        "--train",
-        "training rows, for a linear model to learn from, which is then compared with on DATA (default: only with that "
-        "in the folds of the fit)",
-        metavar="FILE",
-    ),
+    *_MEASURED,
     option("--out", "HTML file to write", required=True, type=Path, metavar="FILE"),
 )
 def report(arguments: argparse.Namespace) -> None:
@@ -94,9 +94,8 @@ def report(arguments: argparse.Namespace) -> None:
         title=f"{arguments.model.name} on {data_name}",
         reading=common.read_options(arguments, model.header),
         file_bytes=arguments.model.stat().st_size,
-        target=arguments.target,
-        decimal=arguments.decimal,
         say=common.say,
+        **_columns(arguments),
     )
     page.save(arguments.out)
     common.shows_beside(arguments.out)(str(arguments.out))
@@ -106,6 +105,7 @@ def report(arguments: argparse.Namespace) -> None:
     common.MODEL,
     common.data(),
     common.READING,
+    common.OFFSET,
     option("--out", "CSV file to write (default: standard output)", type=Path, metavar="FILE"),
     switch("--probabilities", "add one column per class with its probability"),
     number(
@@ -146,11 +146,17 @@ def predict(arguments: argparse.Namespace) -> None:
         titles = [table.names[index] for index in kept] if table.named else arguments.keep
         with _output(arguments) as write:
             write([[*titles, *_titles(model, arguments)]])
-            for block in model.blocks(table, decimal=arguments.decimal, say=common.say):
+            given = {"offset": arguments.offset, "decimal": arguments.decimal}
+            for block in model.blocks(table, with_offset=True, say=common.say, **given):
                 copied = [FileCells(block.frame.iloc[:, index], table) for index in kept]
                 write(zip(*copied, *_predict(model, block, arguments), strict=True))
                 n_rows += len(block.X)
     common.say(f"predicted {n_rows} rows")
+
+
+def _columns(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return which columns of DATA are not features, and how it is read."""
+    return {name: getattr(arguments, name) for name in ("target", "offset", "weight", "decimal")}
 
 
 def _check_interval(model: TableModel, coverage: float) -> None:
@@ -172,7 +178,7 @@ def _titles(model: TableModel, arguments: argparse.Namespace) -> list[str]:
 
 
 def _predict(model: TableModel, block: PreparedBlock, arguments: argparse.Namespace) -> list[list[Any]]:
-    predicted = model.fitted.predict(block.X)
+    predicted = model.predict_block(block)
     columns = [predicted.tolist()] if predicted.ndim == 1 else predicted.T.tolist()
     if arguments.interval is not None:
         columns += model.fitted.intervals(block.X, coverage=arguments.interval).T.tolist()

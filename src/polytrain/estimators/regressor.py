@@ -21,8 +21,8 @@ from polytrain.estimators._parameters import check_between, check_choice
 from polytrain.learning.losses import Loss, get_loss, loss_names, spread
 from polytrain.maps import MapList
 from polytrain.models import FittedModel, fitted_model, prediction_limits
-from polytrain.rows import NumberTarget, Rows, is_dask
-from polytrain.rows.checking import check_offset, to_rates
+from polytrain.rows import NumberTarget, Rows
+from polytrain.rows.checking import to_rates, with_exposure
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainRegressor"]
@@ -308,11 +308,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         >>> bool(0.08 < std[0] < 0.12)
         True
         """
-        predicted = self._ask(FittedModel.predict, X)
-        if offset is not None:
-            known = None if is_dask(predicted) else len(predicted)
-            factors = np.exp(check_offset(offset, get_loss(self.model_.loss), known))
-            predicted = predicted * (factors if predicted.ndim == 1 else factors[:, None])
+        rates = self._ask(FittedModel.predict, X)
+        predicted: NDArray = with_exposure(get_loss(self.model_.loss), rates, offset)
         return (predicted, self._ask(FittedModel.deviations, X)) if return_std else predicted
 
     def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> NDArray:

@@ -15,9 +15,19 @@ from sklearn.metrics import precision_recall_curve, precision_recall_fscore_supp
 
 from polytrain.columns import DateColumn
 from polytrain.estimators.summary import error_lines
-from polytrain.evaluation import METRICS, Answers, class_areas, constant_answers, linear_answers
+from polytrain.evaluation import (
+    Answers,
+    Metric,
+    categories,
+    class_areas,
+    constant_answers,
+    linear_answers,
+    loss_metrics,
+    row_costs,
+)
 from polytrain.explain.local import cell_text
 from polytrain.explain.view import ModelView
+from polytrain.learning.losses import get_loss
 from polytrain.plotting.style import COLOURS, MARKERS, PAPER, shorten
 from polytrain.reporting.pictures import draw_curves, number, percent, picture, table
 
@@ -37,8 +47,8 @@ class ScoredRows:
     """Rows with their targets and predictions.
 
     ``every`` are the answers to all rows, ``X`` (N, d) the features of an even sample, and ``places`` (N,) the numbers
-    of its rows, from 0, among all that have a target. ``source`` is where the rows come from, ``seconds`` the time that
-    reading and scoring took, and ``training`` holds facts about the training.
+    of its rows, from 0, among all that have a target and a weight that is not zero. ``source`` is where the rows come
+    from, ``seconds`` the time that reading and scoring took, and ``training`` holds facts about the training.
     """
 
     view: ModelView
@@ -54,7 +64,17 @@ class ScoredRows:
     @property
     def error_name(self) -> str:
         """Name of the error that `error` returns."""
-        return "root mean squared error" if self.every.labels is None else "share of wrong labels"
+        return self.metrics[self.headline].words if self.every.labels is None else "share of wrong labels"
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """Metrics of the model's loss by name."""
+        return loss_metrics(self.every.loss, self.every.labels is not None)
+
+    @property
+    def headline(self) -> str:
+        """The metric that the model is judged by."""
+        return next(iter(self.metrics))
 
     @cached_property
     def figures(self) -> dict[str, Any]:
@@ -92,19 +112,23 @@ class ScoredRows:
         """Return the rise of `error` for each column if the column is shuffled among the rows."""
         most = min(max(int(_SHUFFLING_COST / self.view.fitted.n_parameters), _LEAST_SHUFFLED), _MOST_SHUFFLED)
         some = slice(None, None, -(-len(self.X) // most))
-        X, y = self.X[some], self.answers.y[some]
-        order = np.random.default_rng(0).permutation(len(y))
-        before, rises = self.error(self.answers.predicted[some], y), []
+        X, answers = self.X[some], self.answers.only(some)
+        order = np.random.default_rng(0).permutation(answers.n)
+        before, rises = self.error(answers), []
+        more: dict[str, Any] = {"offset": answers.offset, "weights": answers.weights}
         for column in columns:
             mixed, group = X.copy(), self.view.groups[column]
             mixed[:, group.start : group.stop] = X[order, group.start : group.stop]
-            rises.append(self.error(Answers.of(self.view.fitted, mixed, y).predicted, y) - before)
+            rises.append(self.error(Answers.of(self.view.fitted, mixed, answers.y, **more)) - before)
         return rises
 
-    def error(self, predicted: NDArray, y: NDArray) -> float:
-        """Share of wrong labels, or root mean squared error."""
-        metric = METRICS["rmse" if self.every.labels is None else "error"][2]
-        return float(metric(Answers(y, predicted)) or 0.0)
+    def error(self, answers: Answers) -> float:
+        """Return what the model is judged by: share of wrong labels, root mean squared error, or mean deviance."""
+        words, measure = self.metrics[self.headline]
+        if (error := measure(answers)) is None:
+            get_loss(answers.loss).check_target(answers.y)
+            raise ValueError(f"the {words} of these rows is infinite. Leave out the rows with the largest predictions.")
+        return error
 
 
 class Comparison(NamedTuple):
@@ -118,39 +142,49 @@ class Comparison(NamedTuple):
     texts: tuple[str, str]
 
 
-def bootstrap_rmse(residuals: NDArray) -> tuple[float, float]:
-    """Return a 95 % interval of the root mean squared error, from rows drawn with replacement."""
-    size = float(np.abs(residuals).max()) or 1.0
-    squares = np.square(residuals / size)  # squares of large numbers might overflow
-    rng = np.random.default_rng(0)
-    drawn = [squares[rng.integers(len(squares), size=len(squares))].mean() for _ in range(_N_BOOTSTRAP)]
-    low, high = size * np.sqrt(np.quantile(drawn, [0.025, 0.975]))
+def bootstrap(answers: Answers, is_rmse: bool) -> tuple[float, float]:
+    """Return a 95 % interval of the mean cost of rows, or of the RMSE, from rows drawn with replacement."""
+    residuals = answers.predicted - answers.y
+    size = (float(np.abs(residuals).max()) or 1.0) if is_rmse else 1.0
+    costs = np.square(residuals / size) if is_rmse else row_costs(answers)  # squares of large numbers might overflow
+    weights, rng = np.ones(answers.n) if answers.weights is None else answers.weights, np.random.default_rng(0)
+    places = (rng.integers(answers.n, size=answers.n) for _ in range(_N_BOOTSTRAP))
+    drawn = np.array([np.average(costs[some], weights=weights[some]) for some in places])
+    low, high = np.quantile(size * np.sqrt(drawn) if is_rmse else drawn, [0.025, 0.975])
     return float(low), float(high)
 
 
-def compare(rows: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> list[Comparison]:
+def compare(rows: ScoredRows, train: tuple[NDArray, Answers] | None = None) -> list[Comparison]:
     """Return the errors of the model, of a linear model of the training rows, if given, and of the best constant."""
-    y, labels, every = rows.answers.y, rows.every.labels, rows.every
+    asked, labels, every = rows.answers, rows.every.labels, rows.every
+    loss, show = get_loss(every.loss), number if labels is None else percent
 
-    def measured(name: str, how: str, predicted: NDArray, y: NDArray) -> Comparison:
-        error = rows.error(predicted, y)
-        if labels is None:
-            low, high = bootstrap_rmse((predicted - y)[:: -(-len(y) // len(rows.X))])
-            return Comparison(name, how, error, low, high, (number(error), f"{number(low)} to {number(high)}"))
-        low, high = binomtest(int((predicted != y).sum()), len(y)).proportion_ci(0.95, method="wilson")
-        return Comparison(name, how, error, low, high, (percent(error), f"{100 * low:.2f} to {100 * high:.2f} %"))
+    def measured(name: str, how: str, answers: Answers) -> Comparison:
+        error = rows.error(answers)
+        if labels is not None and answers.weights is None:
+            wrong = int((answers.predicted != answers.y).sum())
+            low, high = map(float, binomtest(wrong, answers.n).proportion_ci(0.95, method="wilson"))
+        else:
+            some = answers.only(slice(None, None, -(-answers.n // len(rows.X))))
+            low, high = bootstrap(some, rows.headline == "rmse")
+        interval = f"{number(low)} to {number(high)}" if labels is None else f"{100 * low:.2f} to {100 * high:.2f} %"
+        return Comparison(name, how, error, low, high, (show(error), interval))
 
-    comparisons = [measured("this model", f"on {number(every.n)} rows", every.predicted, every.y)]
-    n_classes = None if labels is None else len(labels)
+    models: list[tuple[str, str, Answers | None]] = []
     if train is not None:
-        categories = np.flatnonzero(rows.view.columns.is_category).tolist()
-        linear = linear_answers(*train, rows.X, y, categories, n_classes)
-        name = f"linear model ({'ridge' if labels is None else 'logistic'} regression)"
-        if linear is not None:
-            comparisons.append(measured(name, f"fitted on {len(train[1])} training rows", linear.predicted, y))
-    constant = constant_answers(y, y, n_classes).predicted
-    name = "always the mean" if labels is None else f"always {labels[constant[0]]}"
-    return [*comparisons, measured(name, "the best constant here", constant, y)]
+        linear = linear_answers(*train, rows.X, asked, categories(rows.view.fitted))
+        kind = "logistic" if labels is not None else loss.name.capitalize() if loss.link == "log" else "ridge"
+        models.append((f"linear model ({kind} regression)", f"fitted on {train[1].n} training rows", linear))
+    constant = constant_answers(asked, asked)
+    name = "always the best constant" if loss.needs_values else "always the mean"
+    name = f"always {labels[constant.predicted[0]]}" if labels is not None else name
+    models.append((name + " rate" * (asked.offset is not None), "the best constant here", constant))
+    others = [
+        measured(name, how, answers)
+        for name, how, answers in models
+        if answers is not None and rows.metrics[rows.headline].measure(answers) is not None
+    ]
+    return [measured("this model", f"on {number(every.n)} rows", every), *others]
 
 
 def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: Sequence[int]) -> dict[str, Any]:
@@ -223,7 +257,8 @@ def _residuals(rows: ScoredRows) -> list[dict[str, Any]]:
     """Scatter plots of predictions over true values, and of residuals over predictions."""
     figures, step = rows.figures, -(-len(rows.X) // _MOST_POINTS)
     y, predicted = rows.answers.y[::step], rows.answers.predicted[::step]
-    residuals, r2 = y - predicted, f"R² {number(figures['r2'])}"
+    residuals, part = y - predicted, "d2" if "d2" in figures else "r2"
+    explained = f"{part[0].upper()}² {number(figures[part])}"
     ends = [f"{end:.4g}" for end in np.quantile(residuals, [0.05, 0.25, 0.5, 0.75, 0.95])]
 
     def draw(ax: Any, x: NDArray, y: NDArray, slope: float, names: tuple[str, str]) -> None:
@@ -231,8 +266,8 @@ def _residuals(rows: ScoredRows) -> list[dict[str, Any]]:
         ax.axline((slope * x.mean(),) * 2, slope=slope, linestyle="--", color=PAPER["muted"], linewidth=1)
         ax.set(xlabel=names[0], ylabel=names[1])
 
-    names = {"rmse": "root mean squared error", "mae": "mean absolute error", "largest_error": "largest error"}
-    lines = [(text, number(figures[name])) for name, text in {**names, "r2": "R²"}.items()]
+    names = {name: metric.words for name, metric in rows.metrics.items()} | {"largest_error": "largest error"}
+    lines = [(text, number(figures[name])) for name, text in names.items()]
     fit = partial(draw, x=y, y=predicted, slope=1.0, names=("true value", "predicted value"))
     rest = partial(draw, x=predicted, y=residuals, slope=0.0, names=("predicted value", "true minus predicted"))
     words = (
@@ -241,7 +276,7 @@ def _residuals(rows: ScoredRows) -> list[dict[str, Any]]:
     )
     title, listed = "Predicted and true values", table("Errors", ("metric", "value"), lines)
     return [
-        picture(title, f"{len(y)} points around the diagonal; {r2}", fit, about=r2, table=listed),
+        picture(title, f"{len(y)} points around the diagonal; {explained}", fit, about=explained, table=listed),
         picture("Residuals", words, rest, about="above the line: predicted too low"),
     ]
 

@@ -17,15 +17,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from polytrain.atomic_file import write_atomically
-from polytrain.checks import need
+from polytrain.checks import check_weights, need
 from polytrain.evaluation import Answers, RowSample
 from polytrain.explain.view import ModelView, read_model
+from polytrain.learning.losses import get_loss
 from polytrain.models import FittedModel, fitted_model
 from polytrain.plotting.style import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
 from polytrain.reporting.accuracy import ScoredRows, calibration_section, compare, error_section
 from polytrain.reporting.effects import ColumnEffects, effect_section, row_pictures
 from polytrain.reporting.pictures import number, percent
 from polytrain.reporting.training import settings_section, training_section
+from polytrain.rows.checking import check_offset
 from polytrain.tables import ReadOptions, TableModel
 from polytrain.texts import printable, short_list
 from polytrain.version import __version__
@@ -62,8 +64,12 @@ def report(
     y: ArrayLike,
     path: str | os.PathLike[str] | None = None,
     *,
+    sample_weight: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
     X_train: Any = None,
     y_train: ArrayLike | None = None,
+    sample_weight_train: ArrayLike | None = None,
+    offset_train: ArrayLike | None = None,
     title: str | None = None,
 ) -> Report:
     """Make an HTML page about a fitted estimator and its errors on given rows, to show to others.
@@ -82,8 +88,10 @@ def report(
         Their targets.
     path : path-like, optional
         HTML file to write.
-    X_train, y_train : optional
-        Training rows and their targets, for a linear model to compare with.
+    sample_weight, offset : array-like of shape (N,), optional
+        Weights of the rows, and the logarithms of their exposures.
+    X_train, y_train, sample_weight_train, offset_train : optional
+        Training rows with their targets, weights and offsets, for a linear model to compare with.
     title : str, optional
         Heading of the page.
 
@@ -107,13 +115,14 @@ def report(
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train belong together; pass both, or none.")
     view, started, sample = read_model(model, any_steps=True), time.perf_counter(), RowSample(_MOST_ROWS)
-    rows, targets = _rows(view, X, y)
-    every = Answers.of(view.fitted, rows, targets)
+    rows, every = _rows(view, X, y, sample_weight, offset)
     sample.add(rows)
     seconds = time.perf_counter() - started
-    train = None if X_train is None or y_train is None else _rows(view, X_train, y_train)
+    train = None
+    if X_train is not None and y_train is not None:
+        train = _rows(view, X_train, y_train, sample_weight_train, offset_train)
     title, target = type(view.estimator).__name__ if title is None else str(title), getattr(y, "name", None)
-    places, target = np.arange(every.n)[:: sample.step], None if target is None else str(target)
+    places, target = np.arange(every.n)[sample.places], None if target is None else str(target)
     scored = ScoredRows(view.on_features(), every, sample.rows, places, target, "rows from Python", seconds)
     return _make_page(scored, title, path, train)
 
@@ -125,8 +134,10 @@ def _check_one_output(fitted: FittedModel) -> None:
         )
 
 
-def _rows(view: ModelView, X: Any, y: ArrayLike) -> tuple[NDArray, NDArray]:
-    """Features (N, d) and targets (N,), for classifiers as indexes of classes."""
+def _rows(
+    view: ModelView, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, offset: ArrayLike | None
+) -> tuple[NDArray, Answers]:
+    """Features (N, d) and answers of the rows that weigh something."""
     rows, classes = view.rows(X), view.fitted.classes
     if classes is None:
         targets = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
@@ -139,7 +150,11 @@ def _rows(view: ModelView, X: Any, y: ArrayLike) -> tuple[NDArray, NDArray]:
                 f"{short_list(classes)}. Leave such rows out."
             )
     check_consistent_length(rows, targets)
-    return rows, targets
+    weights = None if sample_weight is None else check_weights(sample_weight, len(rows))
+    kept = np.ones(len(rows), dtype=bool) if weights is None else weights > 0
+    offsets = None if offset is None else check_offset(offset, get_loss(view.fitted.loss), len(rows))
+    offsets, weights = (None if values is None else values[kept] for values in (offsets, weights))
+    return rows[kept], Answers.of(view.fitted, rows[kept], targets[kept], offset=offsets, weights=weights)
 
 
 def report_table(
@@ -188,23 +203,14 @@ def report_table(
     need("a report", "report", "jinja2", "matplotlib")
     _check_one_output(model.fitted)
     name = "standard input" if str(data) == "-" else Path(data).name
-    started = time.perf_counter()
-
-    def answers(path: str | os.PathLike[str]) -> tuple[Answers, RowSample]:
-        sample = RowSample(_MOST_ROWS)
-        with model.open(path, reading) as table:
-            if say is not None:
-                for note in table.notes:
-                    say(f"note: {note}")
-            return model.answers(table, sample, say=say, **options), sample
-
-    every, sample = answers(data)
+    started, options = time.perf_counter(), {"reading": reading, "say": say, "most_rows": _MOST_ROWS, **options}
+    every, sample = model.read_answers(data, **options)
     seconds = time.perf_counter() - started
     learned = None
     if train is not None:
-        others, kept = answers(train)
-        learned = kept.rows, others.y[:: kept.step]
-    places = np.arange(every.n)[:: sample.step]
+        others, kept = model.read_answers(train, **options)
+        learned = kept.rows, others.only(kept.places)
+    places = np.arange(every.n)[sample.places]
     target = model.layout.targets[0] if model.layout.targets else None
     scored = ScoredRows(model.view, every, sample.rows, places, target, name, seconds, file_bytes, model.training)
     return _make_page(scored, name if title is None else title, path, learned)
@@ -227,11 +233,11 @@ def _template() -> Any:
 
 
 def _make_page(
-    rows: ScoredRows, title: str, path: str | os.PathLike[str] | None, train: tuple[NDArray, NDArray] | None
+    rows: ScoredRows, title: str, path: str | os.PathLike[str] | None, train: tuple[NDArray, Answers] | None
 ) -> Report:
     """Make the report, and write it to ``path`` if there is one.
 
-    ``train`` has features and targets of the training rows, for a linear model to compare with.
+    ``train`` has features and answers of the training rows, for a linear model to compare with.
     """
     comparisons, effects = compare(rows, train), ColumnEffects(rows)
     important = list(effects.importances)

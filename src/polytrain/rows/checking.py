@@ -137,3 +137,11 @@ def to_rates(loss: Loss, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, 
     rates = targets * np.exp(-offset) if targets.ndim < 2 else targets * np.exp(-offset)[:, None]
     weights = np.exp(power * (offset - offset.max(initial=-_LARGEST_OFFSET)))  # only ratios matter
     return rates, weights if sample_weight is None else weights * np.asarray(sample_weight, dtype=np.float64)
+
+
+def with_exposure(loss: Loss, rates: Any, offset: Any) -> Any:
+    """Return predictions of rates, (N,) or (N, outputs), times the exposures, if there are any."""
+    if offset is None:
+        return rates
+    exposure = np.exp(check_offset(offset, loss, None if is_dask(rates) else len(rates)))
+    return rates * (exposure if rates.ndim == 1 else exposure[:, None])

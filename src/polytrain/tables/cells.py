@@ -20,9 +20,14 @@ from polytrain.tables.options import Say, TableError, option
 from polytrain.tables.table_file import TableFile
 from polytrain.texts import listed
 
-__all__ = ["FileCells", "RowReader", "match_texts"]
+__all__ = ["FileCells", "RowReader", "match_texts", "read_other"]
 
 _TRUTH = Form("truth")
+# Least and largest value of offsets and weights, and what they are.
+_OTHERS = {
+    "offset": (-700.0, 700.0, "a number from -700 to 700, the logarithm of the exposure and not the exposure itself"),
+    "weight": (0.0, 1e300, "a number that is not negative"),
+}
 # New categories of a column that a note names.
 _N_EXAMPLES = 3
 
@@ -126,6 +131,20 @@ class FileCells:
         return np.where(np.isin(values, markers), np.nan, values)
 
 
+def read_other(role: str, cells: FileCells, form: Form | None, rows: NDArray | None = None) -> NDArray:
+    """Return the numbers of a column that holds "offset" or "weight"; refuse others, and missing ones, of ``rows``."""
+    values, _ = cells.values(form if form is not None and form.kind == "number" else Form("number"))
+    low, high, wanted = _OTHERS[role]
+    wrong = ~((values >= low) & (values <= high)) & (True if rows is None else rows)  # NaN, too
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise TableError(
+            f"{cells.place(row)}: the {role} {cells.name!r} should be {wanted}, but here {cells[row]!r:.60}. Fix the "
+            f"cell, leave the row out, or name another column with {option(role)}."
+        )
+    return values
+
+
 def _text(value: Any) -> str:
     return "" if is_missing(value) else text_of(value).strip()
 
@@ -179,6 +198,13 @@ class RowReader:
             f"{cells.place(wrong)}: {what or f'column {name!r} holds {kind}s'}, but here {cells[wrong]!r:.60}. Fix the "
             f"cell, or leave it empty if the value is missing{remedy}."
         )
+
+    def others(self, role: str, frame: Any, index: int | None) -> NDArray | None:
+        """Return the offsets or the weights of a block, which are in the column ``index`` if there is one."""
+        if index is None:
+            return None
+        cells = self.cells(frame, index)
+        return read_other(role, cells, None if cells.is_typed else self._form_of(cells.name, cells, "number"))
 
     def _form_of(self, name: str, cells: FileCells, kind: Kind) -> Form:
         """Return the form of text that holds numbers or dates: as in training, or as its first cells show."""

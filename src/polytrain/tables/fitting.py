@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,14 @@ from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.evaluation import (
     Answers,
     LeftOut,
+    categories,
     constant_answers,
     leading_metrics,
     linear_answers,
-    metric_names,
+    loss_metrics,
     metric_text,
 )
+from polytrain.learning.losses import get_loss, loss_names
 from polytrain.tables.layout import Fact
 from polytrain.tables.model import TableModel
 from polytrain.tables.open_file import open_table_file
@@ -65,7 +67,8 @@ def fit_table(
     folds : int, default=3
         Folds of a cross-validation that measures the error; 0 does without.
     metric : str, optional
-        What is measured, see `polytrain.evaluation.METRICS`; by default "error" or "rmse".
+        What is measured, see `polytrain.evaluation.loss_metrics`; by default "error", "rmse" or, for losses that have
+        one, "deviance".
     seed : int, default=0
         Seed of folds and starts.
     say : callable, optional
@@ -75,8 +78,8 @@ def fit_table(
     on_fitted : callable, optional
         Called with the fitted model before its error is measured.
     **parameters
-        More about the columns: entries of `TableOptions`, such as ``drop`` and ``categorical``; and parameters of
-        `polytrain.TensorTrainClassifier` or `polytrain.TensorTrainRegressor`, such as ``loss``.
+        More about the columns: entries of `TableOptions`, such as ``drop``, ``offset`` and ``weight``; and parameters
+        of `polytrain.TensorTrainClassifier` or `polytrain.TensorTrainRegressor`, such as ``loss``.
 
     Returns
     -------
@@ -101,7 +104,10 @@ def fit_table(
         raise TableError(f"{option('folds', folds)} must be 0 or at least 2.")
     talk = say or (lambda text: None)
     known = {field.name for field in fields(TableOptions)}
-    options = TableOptions(target, **{name: parameters.pop(name) for name in known & parameters.keys()})
+    given = {name: parameters.pop(name) for name in known & parameters.keys()}
+    if parameters.get("loss") in {*loss_names("regression")} - {*loss_names("classification")}:
+        given |= {"task": "regression"} if given.get("task", "auto") == "auto" else {}  # few counts are no labels then
+    options = TableOptions(target, **given)
     with open_table_file(path, reading or ReadOptions()) as table:
         for note in table.notes:
             talk(f"note: {note}")
@@ -110,31 +116,36 @@ def fit_table(
     for note in rows.notes:
         talk(f"note: {spell_options(note, spell)}")
     started = time.perf_counter()
-    task = "classification" if rows.is_classification else "regression"
-    metric = metric or metric_names(task)[0]
-    if metric not in metric_names(task):
-        names = ", ".join(metric_names(task))
-        raise TableError(f"{option('metric', metric)} does not apply to {task}. Name one of {names}.")
     estimator = _make_estimator(rows.is_classification, {"random_state": seed, **parameters})
+    takers = [name for name in loss_names("regression") if get_loss(name).link == "log"]
+    if "offset" in rows.others and estimator.loss not in takers:
+        raise TableError(
+            f"{option('offset', rows.layout.offset)} belongs to counts and amounts. Leave it out, or pass "
+            f"{' or '.join(option('loss', name) for name in takers)}."
+        )
+    metric = _checked_metric(metric, estimator, rows.is_classification)
     X, y = rows.X, rows.y
     facts: dict[str, Fact] = {"file": Path(path).name, "rows": len(X)}
     facts |= {"rows_without_target": rows.n_dropped, "missing_cells": rows.n_missing}
+    facts |= {role: name for role in ("offset", "weight") if (name := getattr(rows.layout, role)) is not None}
     model = TableModel(estimator, rows.layout, facts)
     talk(f"fitting {len(X)} rows, {X.shape[1]} columns")
     fit_started = time.perf_counter()
     with warnings.catch_warnings():
         if say is not None:  # it is told them instead
             warnings.simplefilter("ignore", DataWarning)
-        estimator.fit(X, y)
+        estimator.fit(X, y, **rows.others)
     for text in estimator.warnings_:
         talk(f"note: {text}")
     facts["fit_seconds"] = time.perf_counter() - fit_started
     talk(f"{'chosen' if estimator.choice_.tried else 'given'}: {estimator.choice_.settings}")
     if on_fitted is not None:
         on_fitted(model)
+    weighing = np.flatnonzero(rows.others.get("sample_weight", np.ones(len(X))))
+    known_rows = _take((X, y, rows.others), weighing)
     if folds:
-        _cross_validate(estimator, X, y, metric, folds, seed, talk)
-    facts[f"training_{metric}"] = _figures(estimator, None, (X, y), [metric])["model"][metric]
+        _cross_validate(estimator, known_rows, metric, folds, seed, talk)
+    facts[f"training_{metric}"] = _figures(estimator, None, known_rows, [metric])["model"][metric]
     facts["total_seconds"] = time.perf_counter() - started
     return model
 
@@ -157,13 +168,32 @@ def _make_estimator(is_classification: bool, parameters: dict[str, Any]) -> Any:
     return kind(**parameters)
 
 
-def _cross_validate(model: Any, X: Any, y: NDArray, metric: str, n_folds: int, seed: int, say: Say) -> None:
+def _checked_metric(metric: str | None, estimator: Any, is_classification: bool) -> str:
+    """Return the metric that is asked for, or else the one that models with this loss are judged by."""
+    loss = estimator.loss if estimator.loss in loss_names("regression") else "squared"  # the fit refuses others
+    known = loss_metrics(loss, is_classification)
+    if metric not in (None, *known):
+        task = "classification" if is_classification else f"regression with {option('loss', estimator.loss)}"
+        raise TableError(f"{option('metric', metric)} does not apply to {task}. Name one of {', '.join(known)}.")
+    return metric or leading_metrics(loss, is_classification)[0]
+
+
+#: Rows of a frame, their targets, and further arguments of ``fit``.
+_Rows = tuple[Any, NDArray, dict[str, NDArray]]
+
+
+def _take(rows: _Rows, places: NDArray) -> _Rows:
+    X, y, others = rows
+    return X.iloc[places], y[places], {name: values[places] for name, values in others.items()}
+
+
+def _cross_validate(model: Any, rows: _Rows, metric: str, n_folds: int, seed: int, say: Say) -> None:
     """Give the model its mean errors over folds, in each of which all settings are chosen again."""
-    classify, n_rows = model.model_.classes is not None, len(X)
+    classify, n_rows = model.model_.classes is not None, len(rows[1])
     names = list(dict.fromkeys([metric, *leading_metrics(model.model_.loss, classify)]))
-    if len(X) > MAX_CHECK_ROWS:
-        chosen = np.sort(np.random.default_rng(seed).choice(len(X), MAX_CHECK_ROWS, replace=False))
-        X, y = X.iloc[chosen], y[chosen]
+    if n_rows > MAX_CHECK_ROWS:
+        rows = _take(rows, np.sort(np.random.default_rng(seed).choice(n_rows, MAX_CHECK_ROWS, replace=False)))
+    y = rows[1]
     if len(y) < 4:
         return
     # A class with fewer rows than folds cannot be in all of them.
@@ -175,10 +205,10 @@ def _cross_validate(model: Any, X: Any, y: NDArray, metric: str, n_folds: int, s
     for number, (learned, tested) in enumerate(splits, 1):
         if classify and len(np.unique(y[learned])) < 2:
             continue
-        rows = X.iloc[learned], y[learned]
+        X, targets, others = known = _take(rows, learned)
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # the same was said of all rows
-            fitted = clone(model).fit(*rows)
-        figures = _figures(fitted, rows, (X.iloc[tested], y[tested]), names)
+            fitted = clone(model).fit(X, targets, **others)
+        figures = _figures(fitted, known, _take(rows, tested), names)
         say(f"fold {number} of {len(splits)}: {metric_text(metric, figures['model'][metric], fitted.model_.loss)}")
         if figures["model"][metric] is not None:
             folds_figures.append(figures)
@@ -188,35 +218,40 @@ def _cross_validate(model: Any, X: Any, y: NDArray, metric: str, n_folds: int, s
     for kind in ("model", "constant", "linear"):
         columns = {name: [figures[kind].get(name) for figures in folds_figures] for name in names}
         # A simple model that could not be learned in some fold would be compared on other rows.
-        known: dict[str, Any] = {name: some for name, some in columns.items() if None not in some}
-        means[kind] = {name: float(np.mean(some)) for name, some in known.items()}
-    drawn = f"{len(X):,} of {n_rows:,}" if len(X) < n_rows else f"all {n_rows:,}"
+        complete: dict[str, Any] = {name: some for name, some in columns.items() if None not in some}
+        means[kind] = {name: float(np.mean(some)) for name, some in complete.items()}
+    drawn = f"{len(y):,} of {n_rows:,}" if len(y) < n_rows else f"all {n_rows:,}"
     where = f"{drawn} rows in {len(splits)} folds, all settings chosen anew in each"
     model.left_out_ = LeftOut(where, **means)
 
 
 def _figures(
-    model: Any, learned: tuple[Any, NDArray] | None, tested: tuple[Any, NDArray], names: Sequence[str]
+    model: Any, learned: _Rows | None, tested: _Rows, names: Sequence[str]
 ) -> dict[str, dict[str, float | None]]:
     """Metrics of a model on rows, and of simple ones that learn from the rows that it has learned from."""
-    fitted, features, y = model.model_, model.model_.encode(tested[0], model), tested[1]
-    n_classes, known = None, np.ones(len(y), dtype=bool)
-    if fitted.classes is not None:
-        n_classes, places = len(fitted.classes), np.searchsorted(fitted.classes, y).clip(max=len(fitted.classes) - 1)
-        known, y = fitted.classes[places] == y, places
-    every: dict[str, Answers | None] = {"model": Answers.of(fitted, features, y)}
+    fitted = model.model_
+
+    def encoded(rows: _Rows) -> tuple[NDArray, NDArray, dict[str, Any]]:
+        X, y, others = rows
+        more = {"offset": others.get("offset"), "weights": others.get("sample_weight")}
+        if fitted.classes is not None:
+            places = np.searchsorted(fitted.classes, y).clip(max=len(fitted.classes) - 1)
+            y = np.where(fitted.classes[places] == y, places, -1)
+        return fitted.encode(X, model), y, more
+
+    features, y, more = encoded(tested)
+    own = Answers.of(fitted, features, y, **more)
+    every: dict[str, Answers | None] = {"model": own}
     if learned is not None:
-        X, target = fitted.encode(learned[0], model), learned[1]
-        target = target if n_classes is None else np.searchsorted(fitted.classes, target)
-        categories = {k for k, feature_map in enumerate(fitted.maps) if feature_map.basis == "category"}
-        every["linear"] = linear_answers(X, target, features, y, categories, n_classes, fitted.loss)
-        every["constant"] = constant_answers(target, y, n_classes, fitted.loss)
-    return {kind: {} if answers is None else _of_known(answers, known, names) for kind, answers in every.items()}
+        X, y, more = encoded(learned)
+        known = replace(own, y=y, predicted=y, decided=None, probabilities=None, **more)
+        every["linear"] = linear_answers(X, known, features, own, categories(fitted))
+        every["constant"] = constant_answers(known, own)
+    return {kind: {} if answers is None else _of_known(answers, names) for kind, answers in every.items()}
 
 
-def _of_known(answers: Answers, known: NDArray, names: Sequence[str]) -> dict[str, float | None]:
-    """Metrics of rows; those of classes that the model does not know are wrong in any case, without probability."""
+def _of_known(answers: Answers, names: Sequence[str]) -> dict[str, float | None]:
+    """Metrics of rows; those of classes that the model does not know, -1, are wrong and have no probability."""
+    known = np.ones(answers.n, dtype=bool) if answers.labels is None else answers.y >= 0
     figures = answers.only(known).figures(names) if known.any() else dict.fromkeys(names)
-    if "error" in names:
-        figures["error"] = float((~known | (answers.predicted != answers.y)).mean())
-    return figures
+    return figures | (answers.figures(["error"]) if "error" in names else {})

@@ -25,9 +25,10 @@ class Layout:
     """Where the columns of the training table are and how they are written.
 
     ``names`` are those of all its columns, in order; ``targets`` are some of them, and empty where the model was not
-    fitted from a table. Columns are found by name if ``named``, else by position. ``forms`` say how text is to be read
-    as numbers or dates; where a column has none, it is detected in each file. ``missing`` are the texts that stand for
-    a missing value, besides the empty cell.
+    fitted from a table. ``offset`` and ``weight`` are those of the columns that held offsets and weights, None without.
+    Columns are found by name if ``named``, else by position. ``forms`` say how text is to be read as numbers or dates;
+    where a column has none, it is detected in each file. ``missing`` are the texts that stand for a missing value,
+    besides the empty cell.
     """
 
     names: tuple[str, ...]
@@ -35,6 +36,13 @@ class Layout:
     named: bool
     forms: dict[str, Form]
     missing: tuple[str, ...] = DEFAULT_MISSING
+    offset: str | None = None
+    weight: str | None = None
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The columns that hold targets, offsets and weights."""
+        return (*self.targets, *(name for name in (self.offset, self.weight) if name is not None))
 
     @classmethod
     def of_estimator(cls, estimator: Any) -> Layout:
@@ -60,8 +68,9 @@ class Layout:
             known = table.names
         elif absent == 0:
             known = self.names
-        elif absent == len(self.targets):
-            known = [name for name in self.names if name not in self.targets]
+        elif absent in (len(self.targets), len({*self.targets, self.weight} - {None})):
+            gone = {*self.targets} if absent == len(self.targets) else {*self.targets, self.weight}
+            known = [name for name in self.names if name not in gone]
         elif not self.targets and absent == -len(among):
             rest = iter(self.names)
             known = [None if k in among else next(rest) for k in range(len(table.names))]
@@ -75,13 +84,21 @@ class Layout:
         if lacking := [name for name in names if name not in places]:
             remedy = f"Name the columns as in training, or, if it has no header, pass {option('header', 'no')}"
             what = "column"
-            if set(lacking) <= set(self.targets):
-                what, remedy = "target", f"Name another column with {option('target')}"
+            for kind, held in (("target", self.targets), ("offset", [self.offset]), ("weight", [self.weight])):
+                if set(lacking) <= set(held):
+                    what, remedy = kind, f"Add it, or name another column with {option(kind)}"
             raise TableError(
                 f"{table.label} lacks the {what}{'s' if len(lacking) > 1 else ''} {listed(lacking)}; it has "
                 f"{listed(table.names)}. {remedy}."
             )
         return [places[name] for name in names]
+
+    def find_other(self, table: TableFile, role: str, given: str | int | None) -> int | None:
+        """Return where the "offset" or the "weight" is: the column that is given, or that of the training, if any."""
+        if given is not None:
+            return find_column(given, table)
+        name = getattr(self, role)
+        return None if name is None else self.find(table, [name])[0]
 
     def find_targets(self, table: TableFile, given: Sequence[str | int] | None, wanted: int) -> list[int]:
         """Return where the ``wanted`` targets are in ``table``: those that are given, or those of the training."""
@@ -145,6 +162,8 @@ def read_section(content: dict[str, Any], estimator: Any) -> tuple[Layout, dict[
     for name in ("names", "targets", "missing"):
         if len(set(getattr(layout, name))) < len(getattr(layout, name)):
             raise ValueError(f"{name} of the table should be different texts.")
+    if len(set(layout.others)) < len(layout.others):
+        raise ValueError("targets, offset and weight of the table should be different columns.")
     if not layout.forms.keys() <= set(layout.names):
         raise ValueError("the forms of the table should be those of its columns.")
     _check_fits(layout, estimator)
@@ -153,9 +172,9 @@ def read_section(content: dict[str, Any], estimator: Any) -> tuple[Layout, dict[
 
 def _check_fits(layout: Layout, estimator: Any) -> None:
     """Refuse a layout that lacks columns of the estimator, or has another number of targets."""
-    others = set(layout.names) - set(layout.targets)
-    columns = set(getattr(estimator, "feature_names_in_", others))
-    if not columns <= others or len(columns) != estimator.n_features_in_ or not set(layout.targets) <= {*layout.names}:
+    learned = set(layout.names) - set(layout.others)
+    columns = set(getattr(estimator, "feature_names_in_", learned))
+    if not columns <= learned or len(columns) != estimator.n_features_in_ or not set(layout.others) <= {*layout.names}:
         raise ValueError("the columns of the table are not those of the model.")
     fitted = estimator.model_
     n_outputs = 1 if fitted.one_output else fitted.n_trains

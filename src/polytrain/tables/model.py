@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,13 +15,15 @@ from numpy.typing import NDArray
 from polytrain.columns.scalars import text_of
 from polytrain.estimators.saving import load_with_table, save
 from polytrain.estimators.summary import Summary
-from polytrain.evaluation import Answers, RowSample
+from polytrain.evaluation import Answers, RowSample, categories, linear_answers, loss_metrics
 from polytrain.explain import LocalExplanations
 from polytrain.explain.local import MISSING, explain_rows
 from polytrain.explain.sites import make_measure
 from polytrain.explain.view import ModelView, read_model
+from polytrain.learning.losses import get_loss
 from polytrain.models import FittedModel
 from polytrain.models.file import ModelFileError
+from polytrain.rows.checking import with_exposure
 from polytrain.tables.cells import FileCells, RowReader, match_texts
 from polytrain.tables.layout import Fact, Layout, column_names, read_section, write_section
 from polytrain.tables.open_file import open_table_file
@@ -36,12 +39,15 @@ class PreparedBlock:
     """Some rows of a table: the ``frame`` as it was read, and features X (N, d) as the fitted model takes them.
 
     ``y``, (N,) or (N, n_targets), are targets, where they were asked for; for classifiers, indexes of classes. Rows
-    without target are not in X.
+    without target, or with a weight of zero, are not in X then. ``offset`` and ``weights``, (N,), are there where they
+    were asked for and a column holds them.
     """
 
     frame: Any
     X: NDArray
     y: NDArray | None = None
+    offset: NDArray | None = None
+    weights: NDArray | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,10 @@ class TableModel:
         table: TableFile,
         *,
         with_target: bool = False,
+        with_offset: bool = False,
         target: str | int | Sequence[str | int] | None = None,
+        offset: str | int | None = None,
+        weight: str | int | None = None,
         decimal: str | None = None,
         say: Say | None = None,
     ) -> Iterator[PreparedBlock]:
@@ -122,9 +131,14 @@ class TableModel:
         table : TableFile
             The table.
         with_target : bool, default=False
-            Whether to return targets too. Rows without one are then left out, so that a block may be empty.
+            Whether to return targets too, with weights and offsets. Rows without a target, or with a weight of zero,
+            are then left out, so that a block may be empty.
+        with_offset : bool, default=False
+            Whether to return offsets too.
         target : str, int, or sequence of these, optional
             Names or positions of the targets, if they differ from training.
+        offset, weight : str or int, optional
+            Columns of offsets and of weights, if they differ from training.
         decimal : {".", ","}, optional
             What separates fractions, if it differs from training.
         say : callable, optional
@@ -139,17 +153,31 @@ class TableModel:
         given = [target] if isinstance(target, str | int) else target
         wanted = 1 if self.fitted.one_output else self.fitted.n_trains
         goals = self.layout.find_targets(table, given, wanted) if with_target else None
-        reader = RowReader(self.layout, self.estimator, table, goals or (), decimal, say or (lambda text: None))
+        offset_at = self._find_offset(table, offset) if with_target or with_offset else None
+        weight_at = self.layout.find_other(table, "weight", weight) if with_target else None
+        among = [k for k in (*(goals or ()), offset_at, weight_at) if k is not None]
+        reader = RowReader(self.layout, self.estimator, table, among, decimal, say or (lambda text: None))
         for frame in table.blocks():
-            X = self._features(reader.read(frame), table)
+            X, offsets = self._features(reader.read(frame), table), reader.others("offset", frame, offset_at)
             self.fitted.warn_of_range(X)
             if goals is None:
-                yield PreparedBlock(frame, X)
+                yield PreparedBlock(frame, X, offset=offsets)
                 continue
             y = self._targets([reader.cells(frame, index) for index in goals], reader)
             rows = y >= 0 if self.is_classifier else ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
-            yield PreparedBlock(frame, X[rows], y[rows])
+            weights = reader.others("weight", frame, weight_at)
+            rows &= True if weights is None else weights > 0
+            kept = [None if values is None else values[rows] for values in (y, offsets, weights)]
+            yield PreparedBlock(frame, X[rows], *kept)
         reader.tell_new()
+
+    def _find_offset(self, table: TableFile, given: str | int | None) -> int | None:
+        if given is not None and (self.is_classifier or self.fitted.link != "log"):
+            raise TableError(
+                f"{option('offset', given)}: this model has no offset. Leave it out, or fit a model "
+                f"with {option('loss', 'poisson')} or {option('loss', 'gamma')}."
+            )
+        return self.layout.find_other(table, "offset", given)
 
     def _features(self, frame: Any, table: TableFile) -> NDArray:
         """Features of rows, (N, d), with missing ones only where the model's functions know them."""
@@ -195,7 +223,7 @@ class TableModel:
         *,
         probabilities: bool = False,
         reading: ReadOptions | None = None,
-        decimal: str | None = None,
+        **options: Any,
     ) -> NDArray:
         """Predict every row of a file.
 
@@ -207,25 +235,34 @@ class TableModel:
             Whether to return the probabilities of all classes.
         reading : ReadOptions, optional
             How the file is read; detected by default.
-        decimal
-            See `blocks`.
+        **options
+            "offset" and "decimal", see `blocks`.
 
         Returns
         -------
         ndarray of shape (N,), (N, n_targets) or (N, n_classes)
         """
-        ask = self.fitted.probabilities if probabilities else self.fitted.predict
+
+        def ask(block: PreparedBlock) -> NDArray:
+            return self.fitted.probabilities(block.X) if probabilities else self.predict_block(block)
+
         with self.open(path, reading) as table:
-            parts = [ask(block.X) for block in self.blocks(table, decimal=decimal)]
-        return np.concatenate(parts) if parts else ask(np.zeros((1, self.fitted.n_features)))[:0]
+            parts = [ask(block) for block in self.blocks(table, with_offset=True, **options)]
+        return np.concatenate(parts) if parts else ask(PreparedBlock(None, np.zeros((1, self.fitted.n_features))))[:0]
+
+    def predict_block(self, block: PreparedBlock) -> NDArray:
+        """Predict the rows of a block, with their offsets if it has them."""
+        rates: NDArray = self.fitted.predict(block.X)
+        return with_exposure(get_loss(self.fitted.loss), rates, block.offset)
 
     def evaluate(
         self,
         path: str | os.PathLike[str],
         *,
-        target: str | int | Sequence[str | int] | None = None,
+        train: str | os.PathLike[str] | None = None,
         reading: ReadOptions | None = None,
-        decimal: str | None = None,
+        say: Say | None = None,
+        **options: Any,
     ) -> dict[str, Any]:
         """Compare predictions with the target in a file.
 
@@ -233,35 +270,67 @@ class TableModel:
         ----------
         path : path-like
             The file; rows whose target is missing are left out.
+        train : path-like, optional
+            Training rows, from which a linear model learns; it is then measured on the same rows.
         reading : ReadOptions, optional
-            How the file is read; detected by default.
-        target, decimal
-            See `blocks`.
+            How the files are read; detected by default.
+        say : callable, optional
+            Called with notes.
+        **options
+            "target", "offset", "weight" and "decimal", see `blocks`.
 
         Returns
         -------
         dict
-            ``n``, the number of rows, and errors by their names; see `polytrain.evaluation`.
+            ``n``, the number of rows, and errors by their names; see `polytrain.evaluation`. The linear model's begin
+            with ``linear_``; None where it cannot be learned.
         """
+        most_rows = 1 if train is None else sys.maxsize
+        answers, rows = self.read_answers(path, reading, say, most_rows=most_rows, **options)
+        figures = answers.summary()
+        if train is not None:
+            learned, sample = self.read_answers(train, reading, say, **options)
+            learned, known = learned.only(sample.places), categories(self.fitted)
+            linear = linear_answers(sample.rows, learned, rows.rows, answers, known)
+            for name, metric in loss_metrics(answers.loss, self.is_classifier).items():
+                figures[f"linear_{name}"] = None if linear is None else metric.measure(linear)
+        return figures
+
+    def read_answers(
+        self,
+        path: str | os.PathLike[str],
+        reading: ReadOptions | None = None,
+        say: Say | None = None,
+        *,
+        most_rows: int = 20_000,
+        **options: Any,
+    ) -> tuple[Answers, RowSample]:
+        """Return predictions and targets of a file, and an even sample of its features; ``options``: see `blocks`."""
+        sample = RowSample(most_rows)
         with self.open(path, reading) as table:
-            return self.answers(table, target=target, decimal=decimal).summary()
+            for note in table.notes:
+                (say or (lambda text: None))(f"note: {note}")
+            return self.answers(table, sample, say=say, **options), sample
 
     def answers(self, table: TableFile, sample: RowSample | None = None, **options: Any) -> Answers:
         """Return predictions and targets of a table, and add its features to ``sample``; ``options``: see `blocks`."""
         parts, n_rows = [], 0
+        weighs = options.get("weight") is not None or self.layout.weight is not None
         for block in self.blocks(table, with_target=True, **options):
             n_rows += len(block.frame)
             if block.y is not None and len(block.y):
-                parts.append(Answers.of(self.fitted, block.X, block.y))
+                extra = {"offset": block.offset, "weights": block.weights}
+                parts.append(Answers.of(self.fitted, block.X, block.y, **extra))
                 if sample is not None:
                     sample.add(block.X)
         if not parts:
             raise TableError(
-                f"{table.label} holds no row with a target. Name the right column with {option('target')}."
+                f"{table.label} holds no row with a target{' and a weight above 0' if weighs else ''}. Name the right "
+                f"column with {option('target')}{' or ' + option('weight') if weighs else ''}."
             )
         answers, say = Answers.join(parts), options.get("say") or (lambda text: None)
         if n_rows > answers.n:
-            say(f"note: {n_rows - answers.n} rows without target are left out")
+            say(f"note: {n_rows - answers.n} rows without target{' or weight' if weighs else ''} are left out")
         return answers
 
     def explain_rows(

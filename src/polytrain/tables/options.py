@@ -98,6 +98,9 @@ class TableOptions:
         Columns to leave out; columns to learn from although they look like identifiers.
     categorical : str, int, or sequence of these
         Columns of numbers that are categories.
+    offset, weight : str or int, optional
+        Columns that are not learned from but hold the offset of each row, the logarithm of its exposure, and its
+        weight.
     missing : str or sequence of str
         Texts that stand for a missing value, besides the empty cell and the usual texts.
     usual_missing : bool
@@ -111,6 +114,8 @@ class TableOptions:
     drop: str | int | Sequence[str | int] = ()
     keep: str | int | Sequence[str | int] = ()
     categorical: str | int | Sequence[str | int] = ()
+    offset: str | int | None = None
+    weight: str | int | None = None
     missing: str | Sequence[str] = ()
     usual_missing: bool = True
     decimal: str | None = None

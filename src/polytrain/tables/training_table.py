@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from polytrain.columns.column_list import LEAST_ROWS, is_identifier
 from polytrain.columns.forms import Form, is_number
-from polytrain.tables.cells import FileCells
+from polytrain.tables.cells import FileCells, read_other
 from polytrain.tables.layout import Layout, find_column
 from polytrain.tables.options import TableError, TableOptions, option
 from polytrain.tables.table_file import TableFile
@@ -28,12 +29,14 @@ _INDEX = re.compile("Unnamed: 0(_level_0)?|__index_level_[0-9]+__")
 class TrainingTable:
     """A training table for an estimator: a frame X, and labels or numbers y, (N,) or (N, n_targets).
 
+    ``others`` are further arguments of its ``fit``: "offset" and "sample_weight", (N,), where columns hold them.
     ``n_dropped`` rows without target were left out, and ``n_missing`` cells are missing. ``notes`` say how columns were
     understood, and why some were left out; options in them are marked as in `TableError`.
     """
 
     X: Any
     y: NDArray
+    others: dict[str, NDArray]
     layout: Layout
     is_classification: bool
     n_dropped: int
@@ -51,10 +54,13 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
 
     targets = find([options.target] if isinstance(options.target, str | int) else options.target)
     dropped, kept, categorical = (set(find(given)) for given in (options.drop, options.keep, options.categorical))
-    for target in targets:
-        if target in dropped | categorical or targets.count(target) > 1:
+    given = {"offset": options.offset, "weight": options.weight}
+    others = {role: find_column(name, table) for role, name in given.items() if name is not None}
+    held = [*targets, *others.values()]
+    for role, k in (*(("target", k) for k in targets), *others.items()):
+        if k in dropped | categorical or held.count(k) > 1:
             raise TableError(
-                f"the target {table.names[target]!r} cannot be dropped, encoded or named twice. Leave it out of these "
+                f"the {role} {table.names[k]!r} cannot be dropped, encoded or named twice. Leave it out of these "
                 "options."
             )
     frame = next(table.blocks(None), None)
@@ -62,8 +68,8 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
         raise TableError(f"{table.label} holds a header but no rows. Name a file with rows.")
     missing = frozenset(options.missing_texts)
     cells = {k: FileCells(frame.iloc[:, k], table, missing) for k in range(len(table.names)) if k not in dropped}
-    forms = _find_forms(cells, categorical, options.decimal)
-    typed = DataFrame({cells[k].name: _values(cells[k], form) for k, form in forms.items()})
+    forms = _find_forms(cells, categorical, others.values(), options.decimal)
+    typed = DataFrame({cells[k].name: _values(cells[k], form) for k, form in forms.items() if k not in others.values()})
     goals = [table.names[k] for k in targets]
     rows = typed[goals].notna().all(axis=1)
     for goal in goals:
@@ -71,6 +77,13 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
             raise TableError(f"{table.label}: all cells of the target {goal!r} are missing. Name another target.")
     if not rows.any():
         raise TableError(f"{table.label}: no row has all targets. Name fewer, or fill their cells.")
+    has_targets = rows.to_numpy()
+    arguments = {role: read_other(role, cells[k], forms[k], has_targets)[has_targets] for role, k in others.items()}
+    if "weight" in arguments and not arguments["weight"].any():
+        raise TableError(
+            f"{table.label}: the weight {cells[others['weight']].name!r} is zero in all rows. Name another column with "
+            f"{option('weight')}."
+        )
     typed = typed[rows].reset_index(drop=True)
     if len(typed) < 2:
         raise TableError(f"{table.label} holds one row only. Name a file with more.")
@@ -79,11 +92,11 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
     reasons = {
         name: _reason_to_leave_out(typed[name], form, k in kept)
         for k, form in forms.items()
-        if (name := table.names[k]) not in goals
+        if (name := table.names[k]) in typed and name not in goals
     }
     notes = [f"column {name!r} left out: {reason}" for name, reason in reasons.items() if reason is not None]
     X = typed[[name for name, reason in reasons.items() if reason is None]]
-    used = {*X, *goals}
+    used = {*X, *(table.names[k] for k in held)}
     written = {table.names[k]: form for k, form in forms.items() if form is not None and not cells[k].is_typed}
     written = {name: form for name, form in written.items() if name in used and form.kind != "text"}
     for name, form in written.items():
@@ -94,10 +107,15 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
             f"{table.label} has no column to learn from besides the target. Name a file with more, or keep a column "
             f"that was left out with {option('keep')}{': ' if notes else ''}{notes[0] if notes else ''}."
         )
+    if "offset" in arguments:
+        low, high = np.exp([arguments["offset"].min(), arguments["offset"].max()])
+        notes.append(f"offset {table.names[others['offset']]!r}: exposures, exp(offset), are {low:.3g} to {high:.3g}")
+    columns = {role: table.names[k] for role, k in others.items()}
     return TrainingTable(
         X=X,
         y=y,
-        layout=Layout(tuple(table.names), tuple(goals), table.named, written, options.missing_texts),
+        others={"sample_weight" if role == "weight" else role: values for role, values in arguments.items()},
+        layout=Layout(tuple(table.names), tuple(goals), table.named, written, options.missing_texts, **columns),
         is_classification=classify,
         n_dropped=int((~rows).sum()),
         n_missing=int(X.isna().sum().sum()),
@@ -108,9 +126,11 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
 # --- what columns hold ---
 
 
-def _find_forms(cells: dict[int, FileCells], categorical: set[int], decimal: str | None) -> dict[int, Form | None]:
-    """Return what columns hold, None where all cells are missing."""
-    forms = {k: Form("text") if k in categorical else _find_form(cells[k], decimal) for k in cells}
+def _find_forms(
+    cells: dict[int, FileCells], categorical: set[int], others: Collection[int], decimal: str | None
+) -> dict[int, Form | None]:
+    """Return what columns hold, None where all cells are missing; ``others`` are checked when they are read."""
+    forms = {k: Form("text") if k in categorical else _find_form(cells[k], decimal, k in others) for k in cells}
     # In a table in which commas separate fractions, 1.234 may be 1234.
     has_comma = any(form is not None and form.decimal == "," and not form.guessed for form in forms.values())
     for k, form in forms.items():
@@ -120,12 +140,12 @@ def _find_forms(cells: dict[int, FileCells], categorical: set[int], decimal: str
     return forms
 
 
-def _find_form(cells: FileCells, decimal: str | None) -> Form | None:
-    """Return what a column holds, None if all cells are missing."""
+def _find_form(cells: FileCells, decimal: str | None, takes_odd: bool) -> Form | None:
+    """Return what a column holds, None if all cells are missing; odd cells among numbers are refused, or taken."""
     form = cells.find_form(decimal)
     if form is None or cells.is_typed:
         return form
-    if form.kind == "text":
+    if form.kind == "text" and not takes_odd:
         codes, texts = cells.coded
         counts = np.bincount(codes[codes >= 0])
         if 2 * counts[[*map(is_number, texts)]].sum() > counts.sum():
@@ -175,7 +195,7 @@ def _targets(goals: Any, is_truth: bool, label: str, options: TableOptions) -> t
         held = f"text such as {values[0]!r:.60}" if is_text else "dates"
         raise TableError(
             f"{label}: the target {name!r} holds {held}; regression needs numbers, and labels are text or numbers. "
-            f"Name another target, or, of text, leave out {option('task')}."
+            f"Name another target, or, of text, leave out {option('task')} and {option('loss')}."
         )
     if is_text:
         return values.to_numpy(dtype=str), True
