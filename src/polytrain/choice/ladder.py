@@ -264,11 +264,12 @@ class Ladder:
 
     def left_out(self, rows: Scored) -> HeldOut:
         """Scores of held-out rows, with their labels if there are classes."""
-        labels = np.zeros((len(rows.y), 0))
-        if self._task.rows.classify:
-            summary = self._task.rows.summary
-            own = np.eye(len(summary.labels))[rows.y] if summary.target is None else rows.y
-            labels = self._task.label_weights(rows.weights, own * rows.weights[:, None])
+        classes = self._task.rows.summary.labels if self._task.rows.classify else ()
+        labels = np.zeros((len(rows.y), len(classes)))
+        if rows.y.ndim == 2 and self._task.rows.classify:
+            labels = self._task.label_weights(rows.weights, rows.y * rows.weights[:, None])
+        elif self._task.rows.classify:
+            labels[np.arange(len(rows.y)), rows.y] = rows.weights
         return HeldOut(rows.hashes, rows.scores, labels, tuple(fold.held_out for fold in self.folds))
 
     def _evidence(self, rows: Scored) -> Evidence:

@@ -289,15 +289,16 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
 
     def _goal_of_labels(self, n_labels: int) -> Goal:
         """Learn each label by itself: 0 and 1 become -1 and 1."""
-        for name, value in (("loss", self.loss), ("class_weight", self.class_weight)):
-            if value not in (None, "auto", *loss_names("classification")):
+        check_choice("decision", self.decision, decision_names())
+        for name, is_given in (("loss", self.loss == _JOINT), ("class_weight", self.class_weight is not None)):
+            if is_given:
                 raise ValueError(
-                    f"{name}={value!r:.60} needs one label per row, and y has {n_labels} columns. Leave {name} at its "
-                    "default, or fit a model for each column."
+                    f"{name}={getattr(self, name)!r:.60} needs one label per row, and y has {n_labels} columns. Leave "
+                    f"{name} at its default, or fit a model for each column."
                 )
         targets = [NumberTarget(label, mean=0.5, spread=0.5) for label in range(n_labels)]
-        decision, classes = self._as_before(EachLabel(), np.arange(n_labels)), np.arange(n_labels)
-        ends = {"decision": decision, "classes": classes, "one_output": False}
+        classes = np.arange(n_labels)
+        ends = {"decision": self._as_before(EachLabel(), classes), "classes": classes, "one_output": False}
         return Goal(targets, targets, ends, calibrates=self.loss == "auto")
 
     def _learning_loss(self) -> str:
