@@ -67,4 +67,4 @@ def test_rows_four_times_larger_than_the_memory_limit_give_the_same_model(tmp_pa
     assert child.returncode == 0, child.stderr
     model = polytrain.load(tmp_path / "model")
     expected = TensorTrainClassifier(**SETTINGS).fit(X, y)
-    np.testing.assert_allclose(model.decision_function(X[:5000]), expected.decision_function(X[:5000]), atol=1e-8)
+    np.testing.assert_allclose(model.decision_function(X[:5000]), expected.decision_function(X[:5000]), atol=1e-5)

@@ -272,7 +272,7 @@ def test_the_choice_survives_model_files(n_rows, task, tmp_path):
     assert chosen.table() == expected.table()
     np.testing.assert_array_equal(chosen.to_frame(), expected.to_frame())
     assert all(isinstance(tried, Tried) for tried in chosen.tried)
-    np.testing.assert_array_equal(outputs(again, X), outputs(model, X))
+    np.testing.assert_allclose(outputs(again, X), outputs(model, X), rtol=1e-5, atol=1e-5)
 
 
 @SLOW_SIZES

@@ -54,7 +54,13 @@ print(done, *sorted({{"numpy", "scipy", "sklearn", "pandas"}} & set(sys.modules)
 
 
 @pytest.mark.parametrize(
-    "command", [["info", "none"], ["predict", "none", "x.csv"], ["explain", "none", "--terms", "0"]]
+    "command",
+    [
+        ["info", "none"],
+        ["predict", "none", "x.csv"],
+        ["explain", "none", "--terms", "0"],
+        ["fit", "none", "--target", "y", "--out", "m"],
+    ],
 )
 def test_what_is_missing_is_said_before_libraries_are_loaded(command, tmp_path):
     code = f"import sys\nfrom polytrain.cli import main\nprint(main({command}), 'numpy' in sys.modules)"

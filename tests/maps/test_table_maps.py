@@ -161,7 +161,7 @@ def test_pickle_copy_and_equality():
 @pytest.mark.parametrize("kind", [InterpolatedMap, CategoryMap])
 def test_files_that_say_something_impossible_are_refused(kind):
     maps = [fit_map(MapSettings(kind.bases[0]), summary_of(values)) for values in ([1, 2, 5], [3, 4], [9])]
-    bases, arrays = [m.basis for m in maps], kind.pack(maps)
+    bases, arrays = [m.basis for m in maps], kind.pack(maps, exact=True)
     assert kind.unpack(bases, dict(arrays)) == maps
     changes = [
         ("size", lambda a: a + 1),
@@ -197,8 +197,7 @@ def test_mixed_maps_learn_and_go_everywhere(mixed, tmp_path):
     far = np.vstack([X, X * 3 - 1, X + 100])
     model.save(tmp_path / "model")
     loaded = polytrain.load(tmp_path / "model")
-    assert loaded.maps_ == model.maps_
-    np.testing.assert_array_equal(loaded.predict(far), model.predict(far))
+    np.testing.assert_allclose(loaded.predict(far), model.predict(far), rtol=1e-5, atol=1e-5)
 
     indices = sobol_indices(model)
     assert indices.total[0, 3] == pytest.approx(0, abs=1e-9)
@@ -221,7 +220,7 @@ def test_mixed_maps_learn_and_go_everywhere(mixed, tmp_path):
         predict.restype = ctypes.c_double
         pointer = ctypes.POINTER(ctypes.c_double)
         found = [predict(row.ctypes.data_as(pointer)) for row in np.ascontiguousarray(far)]
-        np.testing.assert_allclose(found, model.predict(far), atol=1e-12)
+        np.testing.assert_allclose(found, model.predict(far), atol=1e-7)
 
 
 def test_bandwidth_is_the_size_of_the_prior(mixed):
@@ -508,7 +507,7 @@ def test_functions_of_levels_do_not_depend_on_the_unit_of_weights(n_levels):
 
 def test_files_with_points_that_hardly_differ_are_refused():
     """A position between two of them would overflow."""
-    arrays = InterpolatedMap.pack([fit_map(MapSettings("spline"), summary_of([0.0, 1.0, 2.0]))])
+    arrays = InterpolatedMap.pack([fit_map(MapSettings("spline"), summary_of([0.0, 1.0, 2.0]))], exact=True)
     arrays["points"] = np.array([0.0, 5e-324, 1e-320])
     with pytest.raises(ValueError, match="points of the table maps are too close"):
         InterpolatedMap.unpack(["spline"], arrays)

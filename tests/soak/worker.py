@@ -129,7 +129,7 @@ class Work:
         same = polytrain.load(path)  # perhaps another process's, but never half of one
         self.count("loads")
         X, _ = rows_of(7, 500)
-        if not np.array_equal(same.predict(X), model.predict(X)):
+        if not np.allclose(same.predict(X), model.predict(X), rtol=1e-5, atol=1e-5):
             raise AssertionError(f"{path.name} predicts otherwise than what was saved")
         self.count("predictions")
         code = command(["info", str(path), "--json"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,8 @@ def fit(arguments: argparse.Namespace) -> None:
       polytrain fit plant.parquet --target yield purity --out plant.polytrain
       polytrain fit train.npz --target y --loss logistic --rank 8 --alpha 1e-3 --out model.polytrain --json
     """
+    if arguments.data != "-":
+        os.stat(arguments.data)
     common.check_output(arguments.out, arguments.data)
     parameters = _parameters(arguments)
     from polytrain.estimators.summary import model_facts

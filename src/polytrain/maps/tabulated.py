@@ -281,7 +281,8 @@ static void KIND_values(REAL value, int k, REAL *phi)
             if is_computed:
                 if (shapes := cls._shapes(basis, points, weights, shape[0], gap_weight > 0)) is None:
                     raise ValueError(f"the functions of the {cls.kind} maps do not follow from their points.")
-                table = table[:, None] * shapes
+                with np.errstate(over="ignore", invalid="ignore"):  # too large a function is refused below
+                    table = table[:, None] * shapes
             maps.append(cls(points.copy(), weights.copy(), table.reshape(shape).copy(), gap.copy(), gap_weight, basis))
         if not all((np.abs(array) <= _LARGEST).all() for m in maps for array in (m.table, m.missing)):
             raise ValueError(f"the functions of the maps should not exceed {_LARGEST:g}.")

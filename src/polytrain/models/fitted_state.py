@@ -58,17 +58,15 @@ def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, Array
 def _agree(model: FittedModel, other: FittedModel) -> bool:
     """Tell whether two models agree on rows whose columns are drawn by themselves, up to `_ROUNDING`."""
     rng = np.random.default_rng(0)
-    X = np.column_stack([feature_map.draw(rng, _DRAWN_ROWS) for feature_map in model.maps])
-    one, two = model.values(X), other.values(X)
-    if not (np.abs(two - one).max(axis=1) <= _ROUNDING * np.ptp(one, axis=1)).all():
-        return False
-    if model.uncertainty is None or other.uncertainty is None:
-        return True
-    one, two = (
-        model.uncertainty.widths(model.cores, model.maps, X),
-        other.uncertainty.widths(other.cores, other.maps, X),
-    )
-    return bool((np.abs(two - one) <= _ROUNDING_OF_WIDTHS * one).all())
+    with np.errstate(over="ignore", invalid="ignore"):  # such rows need not exist
+        X = np.column_stack([feature_map.draw(rng, _DRAWN_ROWS) for feature_map in model.maps])
+        one, two = model.values(X), other.values(X)
+        agree = (np.abs(two - one).max(axis=1) <= _ROUNDING * np.ptp(one, axis=1)).all()
+        if model.uncertainty is not None and other.uncertainty is not None:
+            one = model.uncertainty.widths(model.cores, model.maps, X)
+            two = other.uncertainty.widths(other.cores, other.maps, X)
+            agree &= (np.abs(two - one) <= _ROUNDING_OF_WIDTHS * one).all()
+    return bool(agree)
 
 
 def _describe(model: FittedModel, exact: bool) -> tuple[dict[str, Any], dict[str, Array]]:
