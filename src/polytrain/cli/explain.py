@@ -10,11 +10,10 @@ import numpy as np
 from polytrain.cli import common
 from polytrain.cli.common import CommandError, group, number, option, several
 from polytrain.explain import FeatureImportances, LocalExplanations, sobol_indices, top_terms
-from polytrain.explain.local import number_format
 from polytrain.explain.terms import strongest_terms
 from polytrain.tables import TableModel, load_table_model
 from polytrain.tables.evaluation import RowSample
-from polytrain.texts import listed, printable
+from polytrain.texts import listed, number_format, printable
 
 _DISTRIBUTIONS = {"training": "as in training", "data": "as in DATA"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -16,14 +16,18 @@ from sklearn.metrics import precision_recall_curve, precision_recall_fscore_supp
 from polytrain.columns import DateColumn
 from polytrain.explain.local import cell_text
 from polytrain.explain.view import ModelView
+from polytrain.learning.losses import get_loss
 from polytrain.plotting.style import COLOURS, MARKERS, PAPER, shorten
-from polytrain.reporting.pictures import draw_curves, number, percent, picture, table
+from polytrain.reporting.pictures import draw_curves, picture, table
 from polytrain.tables.evaluation import METRICS, Answers, class_areas, constant_answers, linear_answers
+from polytrain.texts import number_format, number_text, percent_text, split_unit
 
 _N_BOOTSTRAP = 400
 # Points of a calibration curve with fewer rows are noise.
 _LEAST_ROWS = 10
 _MOST_POINTS, _N_WORST = 1000, 8
+# Curves with a colour of their own, where there are too many classes for all.
+_MOST_MARKED = 6
 _COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 # Rows whose intervals are compared with their targets.
 _MOST_INTERVALS = 2000
@@ -53,7 +57,19 @@ class ScoredRows:
     @property
     def error_name(self) -> str:
         """Name of the error that `error` returns."""
-        return "root mean squared error" if self.every.labels is None else "share of wrong labels"
+        return "share of wrong labels" if self.every.labels else f"root mean squared error{self.unit}"
+
+    @property
+    def unit(self) -> str:
+        """The unit of the target in parentheses, where its name ends in one, or nothing."""
+        unit = "" if self.every.labels else split_unit(self.target or "")[1]
+        return unit and f" ({unit})"
+
+    @cached_property
+    def relevances(self) -> list[float]:
+        """Relevance of each column: the largest of its features; 1 where they were not learned."""
+        learned = self.view.estimator.choice_.relevances
+        return [1.0 if learned is None else float(max(learned[j] for j in group)) for group in self.view.groups]
 
     @cached_property
     def figures(self) -> dict[str, Any]:
@@ -85,7 +101,7 @@ class ScoredRows:
         if isinstance(self.view.column(column), DateColumn) and not np.isnan(value):
             date = np.datetime64(round(1440 * value), "m")
             return str(date if value % 1 else date.astype("datetime64[D]"))
-        return cell_text(value)
+        return cell_text(value) if np.isnan(value) else number_text(value, 5)
 
     def shuffled(self, columns: Sequence[int]) -> list[float]:
         """Return the rise of `error` for each column if the column is shuffled among the rows."""
@@ -107,7 +123,10 @@ class ScoredRows:
 
 
 class Comparison(NamedTuple):
-    """The error of a model with its 95 % interval, as numbers and as texts; ``how`` says on which rows."""
+    """The error of a model with its 95 % interval, as numbers and as texts; ``how`` says on which rows.
+
+    ``more`` are texts of `_FURTHER` metrics.
+    """
 
     name: str
     how: str
@@ -115,6 +134,7 @@ class Comparison(NamedTuple):
     low: float
     high: float
     texts: tuple[str, str]
+    more: tuple[str, ...]
 
 
 def bootstrap_rmse(residuals: NDArray) -> tuple[float, float]:
@@ -131,25 +151,36 @@ def compare(rows: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> l
     """Return the errors of the model, of a linear model of the training rows, if given, and of the best constant."""
     y, labels, every = rows.answers.y, rows.every.labels, rows.every
 
-    def measured(name: str, how: str, predicted: NDArray, y: NDArray) -> Comparison:
-        error = rows.error(predicted, y)
+    def measured(name: str, how: str, answers: Answers) -> Comparison:
+        predicted, y = answers.predicted, answers.y
+        error, more = rows.error(predicted, y), tuple(number_text(METRICS[key][2](answers)) for key in further(rows))
         if labels is None:
             low, high = bootstrap_rmse((predicted - y)[:: -(-len(y) // len(rows.X))])
-            return Comparison(name, how, error, low, high, (number(error), f"{number(low)} to {number(high)}"))
+            show = number_format([low, high])
+            return Comparison(name, how, error, low, high, (number_text(error), f"{show(low)} to {show(high)}"), more)
         low, high = binomtest(int((predicted != y).sum()), len(y)).proportion_ci(0.95, method="wilson")
-        return Comparison(name, how, error, low, high, (percent(error), f"{100 * low:.2f} to {100 * high:.2f} %"))
+        interval = f"{percent_text(low)} to {percent_text(high)}"
+        return Comparison(name, how, error, low, high, (percent_text(error), interval), more)
 
-    comparisons = [measured("this model", f"on {number(every.n)} rows", every.predicted, every.y)]
+    comparisons = [measured("this model", f"on {number_text(every.n)} rows", every)]
     n_classes = None if labels is None else len(labels)
     if train is not None:
         categories = np.flatnonzero(rows.view.columns.is_category).tolist()
-        linear = linear_answers(*train, rows.X, y, categories, n_classes)
+        linear = linear_answers(*train, rows.X, y, categories, n_classes, every.loss)
         name = f"linear model ({'ridge' if labels is None else 'logistic'} regression)"
         if linear is not None:
-            comparisons.append(measured(name, f"fitted on {len(train[1])} training rows", linear.predicted, y))
-    constant = constant_answers(y, y, n_classes).predicted
-    name = "always the mean" if labels is None else f"always {labels[constant[0]]}"
-    return [*comparisons, measured(name, "the best constant here", constant, y)]
+            comparisons.append(measured(name, f"fitted on {number_text(len(train[1]))} training rows", linear))
+    constant = replace(constant_answers(y, y, n_classes), loss=every.loss)
+    name = "always the mean" if labels is None else f"always {labels[constant.predicted[0]]}"
+    return [*comparisons, measured(name, "the best constant here", constant)]
+
+
+def further(rows: ScoredRows) -> list[str]:
+    """Names of the metrics that are shown beside the error, if these rows have them."""
+    own = ["auc", "log_loss"] if rows.every.labels else ["r2", "mae"]
+    if not rows.every.labels and get_loss(rows.every.loss).metric != "mean_squared_error":
+        own.append("deviance")
+    return [name for name in own if rows.figures.get(name) is not None]
 
 
 def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: Sequence[int]) -> dict[str, Any]:
@@ -165,13 +196,19 @@ def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: 
         ax.set(xlim=(0, 1.05 * highest or 1.0), ylim=(len(comparisons) - 0.6, -0.8), yticks=[], xlabel=rows.error_name)
         ax.spines[["top", "right", "left"]].set_visible(False)
 
-    lines = [(model.name, model.how, *model.texts) for model in comparisons]
-    listed = table("Errors with 95 % intervals", ("model", "rows", rows.error_name, "interval"), lines, 2)
+    lines = [(model.name, model.how, *model.texts, *model.more) for model in comparisons]
+    head = ("model", "rows", rows.error_name, "95 % interval", *(metric_title(rows, name) for name in further(rows)))
+    listed = table("Errors of this model and of simple ones", head, lines, 2)
     about, note = rows.error_name, _in_folds(rows.training)
     first = picture("Error", listed, draw, height=1.0 + 0.6 * len(lines), about=about, note=note, table=listed)
     if rows.every.labels is None:
         return {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
-    return {"pictures": [first, *_curves(rows)], "tables": _class_tables(rows)}
+    return {"pictures": [first, *_curves(rows)], "tables": _class_tables(rows), "matrix": _confusion(rows)}
+
+
+def metric_title(rows: ScoredRows, name: str) -> str:
+    """The name of a metric for the head of a table, with its unit."""
+    return {"r2": "R²", "auc": "AUC"}.get(name) or METRICS[name][1] + (rows.unit if name in ("rmse", "mae") else "")
 
 
 def _in_folds(training: dict[str, Any]) -> str:
@@ -179,7 +216,7 @@ def _in_folds(training: dict[str, Any]) -> str:
     for metric, (_, words, _) in METRICS.items():
         errors = [training.get(f"cv_{name}{metric}") for name in ("", "linear_", "constant_")]
         if all(isinstance(error, float) for error in errors):
-            show: Callable[[Any], str] = percent if metric.endswith("error") else number
+            show: Callable[[Any], str] = percent_text if metric.endswith("error") else number_text
             own, linear, constant = map(show, errors)
             return (
                 f"In {training.get('cv_folds')} folds of the training rows: {words} {own} for models fitted like this "
@@ -197,16 +234,19 @@ def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
     shares = {k: float((y == k).mean()) for k in areas}
     about = "mean over the classes" if several else f"for {labels[1]}"
     head = ("class", "area under ROC", "average precision", "share of the rows")
-    lines = [(labels[k], f"{area:.3f}", f"{mean:.3f}", percent(shares[k])) for k, (area, mean) in areas.items()]
+    lines = [
+        (labels[k], number_text(area), number_text(mean), percent_text(shares[k])) for k, (area, mean) in areas.items()
+    ]
     listed = table("Each class against all others", head, lines)
 
     def drawn(which: int, title: str, axes: tuple[str, str], curves: dict[int, Any], chance: Any) -> dict[str, Any]:
         values = [area[which] for area in areas.values()]
-        names = [f"{labels[k][:16]}: {value:.3f}" for k, value in zip(areas, values, strict=True)]
+        names = [f"{labels[k]}: {number_text(value)}" for k, value in zip(areas, values, strict=True)]
         curves = {k if several else 0: curve for k, curve in curves.items()}
-        draw = partial(draw_curves, curves, names, axes, chance, 0.0)
+        lowest = np.argsort(values, kind="stable")[:_MOST_MARKED].tolist()
+        draw = partial(draw_curves, curves, names, axes, chance, 0.0, marked=lowest)
         more: Any = {"table": listed} if several and not which else {}  # one is enough for both
-        return picture(f"{title} {np.mean(values):.3f}", listed, draw, about=about, **more)
+        return picture(f"{title} {number_text(np.mean(values))}", listed, draw, about=about, **more)
 
     roc = {k: roc_curve(y == k, ranking[:, k])[:2] for k in areas}
     # scikit-learn returns the precision before the recall, which is drawn along the first axis.
@@ -224,30 +264,52 @@ def _class_tables(rows: ScoredRows) -> list[dict[str, Any]]:
     precision, recall, _, counts = precision_recall_fscore_support(
         every.y, every.predicted, labels=np.arange(len(labels)), zero_division=np.nan
     )
-    shares = zip(labels, counts.tolist(), map(percent, recall), map(percent, precision), strict=True)
-    whole = [(name.replace("_", " "), percent(figures[name])) for name in ("accuracy", "balanced_accuracy")]
-    whole += [("log loss", number(figures["log_loss"]))] if "log_loss" in figures else []
+    shares = zip(labels, counts.tolist(), map(percent_text, recall), map(percent_text, precision), strict=True)
+    whole = [(name.replace("_", " "), percent_text(figures[name])) for name in ("accuracy", "balanced_accuracy")]
+    whole += [(metric_title(rows, name), number_text(figures[name])) for name in further(rows)]
     head = ("class", "rows", "recall", "precision")
     of_classes = table("Recall and precision of each class", head, list(shares))
     return [of_classes, table("All classes", ("metric", "value"), whole)]
+
+
+def _confusion(rows: ScoredRows) -> dict[str, Any]:
+    """The confusion matrix, with a shade in per cent for each cell, and the mistakes that are made most often."""
+    counts, labels = np.array(rows.figures["confusion"]), rows.every.labels or []
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    wrong = counts * (1 - np.eye(len(labels), dtype=int))
+    # Shares of mistakes are small where there are many classes: the largest is as dark as a class that is always right.
+    top = (shares * (wrong > 0)).max() or 1.0
+    shades = (55 * np.where(np.eye(len(labels), dtype=bool), shares, shares / top)).round(1)
+    most = np.argsort(-wrong, axis=None, kind="stable")[:_N_WORST].tolist()
+    lines = [
+        (labels[true], labels[answer], int(wrong[true, answer]), percent_text(shares[true, answer]))
+        for true, answer in (divmod(place, len(labels)) for place in most)
+        if wrong[true, answer]
+    ]
+    head = ("true class", "predicted", "rows", "of the true class")
+    mistakes = table("The most common mistakes", head, lines, 2) if len(labels) > 2 and lines else None
+    return {"rows": list(zip(labels, counts.tolist(), shades.tolist(), strict=True)), "mistakes": mistakes}
 
 
 def _residuals(rows: ScoredRows) -> list[dict[str, Any]]:
     """Scatter plots of predictions over true values, and of residuals over predictions."""
     figures, step = rows.figures, -(-len(rows.X) // _MOST_POINTS)
     y, predicted = rows.answers.y[::step], rows.answers.predicted[::step]
-    residuals, r2 = y - predicted, f"R² {number(figures['r2'])}"
-    ends = [f"{end:.4g}" for end in np.quantile(residuals, [0.05, 0.25, 0.5, 0.75, 0.95])]
+    residuals, r2, unit = y - predicted, f"R² {number_text(figures['r2'])}", rows.unit
+    quantiles = np.quantile(residuals, [0.05, 0.25, 0.5, 0.75, 0.95]).tolist()
+    ends = list(map(number_format(quantiles), quantiles))
 
     def draw(ax: Any, x: NDArray, y: NDArray, slope: float, names: tuple[str, str]) -> None:
         ax.plot(x, y, ".", color=COLOURS[0], alpha=0.6)
         ax.axline((slope * x.mean(),) * 2, slope=slope, linestyle="--", color=PAPER["muted"], linewidth=1)
         ax.set(xlabel=names[0], ylabel=names[1])
 
-    names = {"rmse": "root mean squared error", "mae": "mean absolute error", "largest_error": "largest error"}
-    lines = [(text, number(figures[name])) for name, text in {**names, "r2": "R²"}.items()]
-    fit = partial(draw, x=y, y=predicted, slope=1.0, names=("true value", "predicted value"))
-    rest = partial(draw, x=predicted, y=residuals, slope=0.0, names=("predicted value", "true minus predicted"))
+    shown = ["rmse", "mae", *further(rows)]
+    lines = [(metric_title(rows, name), number_text(figures[name])) for name in dict.fromkeys(shown)]
+    lines += [("largest error", number_text(figures["largest_error"]))]
+    answer = f"predicted value{unit}"
+    fit = partial(draw, x=y, y=predicted, slope=1.0, names=(f"true value{unit}", answer))
+    rest = partial(draw, x=predicted, y=residuals, slope=0.0, names=(answer, f"true minus predicted{unit}"))
     words = (
         f"Half of the residuals lie between {ends[1]} and {ends[3]}, 90 % between {ends[0]} and {ends[4]}; the median "
         f"is {ends[2]}"
@@ -262,10 +324,12 @@ def _residuals(rows: ScoredRows) -> list[dict[str, Any]]:
 def _worst(rows: ScoredRows, columns: Sequence[int]) -> dict[str, Any]:
     """Rows with the largest residuals, with their values in the most important columns."""
     y, predicted = rows.answers.y, rows.answers.predicted
-    lines = []
-    for j in np.argsort(rows.margins, kind="stable")[:_N_WORST].tolist():
-        residual = f"{y[j] - predicted[j]:+.4g}"
-        lines.append((str(rows.places[j]), number(y[j]), number(predicted[j]), residual, *rows.cells(j, columns)))
+    lines, worst = [], np.argsort(rows.margins, kind="stable")[:_N_WORST].tolist()
+    show = number_format([*y[worst], *predicted[worst]], 4)
+    for j in worst:
+        residual = y[j] - predicted[j]
+        told = (show(y[j]), show(predicted[j]), "+" * int(residual > 0) + show(residual))
+        lines.append((str(rows.places[j]), *told, *rows.cells(j, columns)))
     head = ("row", "true", "predicted", "residual", *(rows.view.column_names[k] for k in columns))
     return table("Rows with the largest errors, and their values in the most important columns", head, lines)
 
@@ -280,7 +344,7 @@ def calibration_section(rows: ScoredRows) -> dict[str, Any]:
         return {}
     kept = counts >= min(_LEAST_ROWS, counts.max())
     stated, observed = sums / counts, right / counts
-    lines = [(f"{100 * s:.1f} %", f"{100 * r:.1f} %", int(n)) for s, r, n in zip(stated, observed, counts, strict=True)]
+    lines = [(percent_text(s), percent_text(r), int(n)) for s, r, n in zip(stated, observed, counts, strict=True)]
     listed = table("Calibration", ("mean probability", "right", "rows"), lines, 0)
     axes = "probability of the predicted class", "share that is right"
     distance = 100 * np.abs(sums - right).sum() / counts.sum()
@@ -294,10 +358,11 @@ def _coverage(rows: ScoredRows) -> dict[str, Any]:
     with suppress(ValueError):  # no rows were held out, or too few for a coverage
         for coverage, reach in zip(_COVERAGES, rows.view.fitted.half_widths(rows.X[::step], _COVERAGES), strict=False):
             shares.append(float(((predicted - reach <= y) & (y <= predicted + reach)).mean()))
-            lines.append((f"{100 * coverage:.0f} %", f"{100 * shares[-1]:.1f} %", number(float(np.median(2 * reach)))))
+            width = number_text(float(np.median(2 * reach)))
+            lines.append((percent_text(coverage), percent_text(shares[-1]), width))
     if not shares:
         return {}
-    listed = table("Coverage of intervals", ("coverage", "inside", "median width"), lines, 0)
+    listed = table("Coverage of intervals", ("coverage", "inside", f"median width{rows.unit}"), lines, 0)
     axes = "coverage", "share of true values inside"
     return {"picture": _diagonal(axes, np.array(_COVERAGES[: len(shares)]), np.array(shares), listed), "n_rows": len(y)}
 

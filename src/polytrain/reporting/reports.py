@@ -21,13 +21,19 @@ from polytrain.checks import need
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, fitted_model
 from polytrain.plotting.style import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
-from polytrain.reporting.accuracy import ScoredRows, calibration_section, compare, error_section
+from polytrain.reporting.accuracy import (
+    ScoredRows,
+    calibration_section,
+    compare,
+    error_section,
+    further,
+    metric_title,
+)
 from polytrain.reporting.effects import ColumnEffects, effect_section, row_pictures
-from polytrain.reporting.pictures import number, percent
 from polytrain.reporting.training import settings_section, training_section
 from polytrain.tables import ReadOptions, TableModel
 from polytrain.tables.evaluation import Answers, RowSample
-from polytrain.texts import printable, short_list
+from polytrain.texts import number_text, percent_text, printable, short_list
 from polytrain.version import __version__
 
 # Rows that curves, comparisons and explanations are made from.
@@ -218,11 +224,12 @@ def _template() -> Any:
     def shown(value: Any) -> Any:
         if isinstance(value, Markup):
             return value
-        return number(value) if isinstance(value, int) else printable(value)
+        text = number_text(value) if isinstance(value, int) else printable(value)
+        return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
     loader = PackageLoader("polytrain.reporting")
     environment = Environment(loader=loader, autoescape=True, finalize=shown, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"number": number, "percent": percent}
+    environment.filters |= {"number": number_text, "percent": percent_text}
     return environment.get_template("page.html.jinja")
 
 
@@ -242,6 +249,8 @@ def _make_page(
         scored=rows,
         most_important=rows.view.column_names[important[0]],
         comparisons=comparisons,
+        further=[(metric_title(rows, name), number_text(rows.figures[name])) for name in further(rows)[:2]],
+        warnings=getattr(rows.view.estimator, "warnings_", ()),
         errors=error_section(rows, comparisons, important[:_MOST_VALUES]),
         calibration=calibration_section(rows),
         effects=effect_section(rows, effects),
