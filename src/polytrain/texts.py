@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -75,8 +76,8 @@ def number_format(numbers: Iterable[float], digits: int = 3) -> Callable[[float]
     largest = max(map(abs, numbers), default=0.0)
     if largest and not 1e-4 <= largest < 1e15:
         return lambda number: re.sub(r"e([-+])0*", r"e\1", f"{number:.{digits}g}").replace("e+", "e")
-    exponent = int(f"{largest:.{digits - 1}e}".partition("e")[2])
-    return lambda number: _written(number, max(digits - 1 - exponent, 0) if largest else 0)
+    decimals = max(digits - 1 - math.floor(math.log10(largest)), 0) if largest else 0
+    return lambda number: _written(number, decimals)
 
 
 def tick_texts(ticks: Sequence[float]) -> list[str]:
@@ -103,12 +104,12 @@ def _written(number: float, decimals: int) -> str:
 
 
 def percent_text(share: float | None, *, signed: bool = False) -> str:
-    """Write a share in per cent, with three digits; two decimals at most.
+    """Write a share in per cent, with three digits; two decimals at most, whole per cent without.
 
     Examples
     --------
     >>> [percent_text(share) for share in (0.12345, 0.012345, 0.98765, 0.9, 1e-6)]
-    ['12.3 %', '1.23 %', '98.77 %', '90 %', 'below 0.01 %']
+    ['12.3 %', '1.23 %', '98.8 %', '90 %', 'below 0.01 %']
     """
     if share is None or share != share:
         return "-"
@@ -116,7 +117,7 @@ def percent_text(share: float | None, *, signed: bool = False) -> str:
     rest = min(abs(value), abs(100.0 - abs(value)))  # a share of 99.95 % is not all
     if 0 < rest < 0.005:
         return "below 0.01 %" if abs(value) < 50 else "above 99.99 %"
-    decimals = 0 if value.is_integer() else 1 if value == round(value, 1) or rest >= 10 else 2
+    decimals = 0 if value.is_integer() else 1 if abs(value) >= 10 and rest >= 1 else 2
     return f"{value:{'+' if signed and value else ''}.{decimals}f} %"
 
 

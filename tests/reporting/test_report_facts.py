@@ -115,7 +115,7 @@ def test_cells_as_text():
     model = TensorTrainRegressor(rank=1, alpha=1e-3, random_state=0).fit(X, np.arange(5.0))
     rows = scored(model, X, np.arange(5.0), (1,))
     assert [rows.cells(j, range(2)) for j in range(5)] == [
-        ("3", "b"), ("458609", "another"), ("0.123457", "missing"), ("missing", "a"), ("-0.5", "c"),
+        ("3", "b"), ("458,609", "another"), ("0.12346", "missing"), ("missing", "a"), ("-0.5", "c"),
     ]  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """The report: what it says, and how it looks in a real browser."""
 
 import re
-from html import unescape
+from html import escape, unescape
 from html.parser import HTMLParser
 from itertools import product
 
@@ -11,6 +11,8 @@ from browser import BROWSER, DRIVER, open_browser
 from sklearn.datasets import load_digits, load_iris
 
 from polytrain.cli import main
+from polytrain.plotting.style import shorten
+from polytrain.texts import number_text, percent_text
 
 SECTIONS = ["Errors", "Calibration", "Effects of columns", "Three rows", "Training", "Settings"]
 NASTY = '<script>alert("1")</script>&'
@@ -131,7 +133,8 @@ def test_names_from_the_table_are_text(pages):
     text = "".join(reader.text)
     assert NASTY in text
     assert f"always {NASTY}" in text
-    assert f"{NASTY[:17]}… (" in text  # a level with its rows
+    assert f"{shorten([NASTY])[0]} (" in text  # a level with its rows
+    assert f"<title>{escape(NASTY, quote=False)}</title>" in pages["two"].read_text()
 
 
 def test_figures_are_those_of_evaluate(pages, capsys):
@@ -142,9 +145,11 @@ def test_figures_are_those_of_evaluate(pages, capsys):
     assert main(["evaluate", str(page.with_suffix(".polytrain")), str(page.with_suffix(".csv")), "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     text = page.read_text()
-    assert f"<dd>{100 * figures['error']:.2f} %</dd>" in text
-    assert f"gets {100 * figures['error']:.2f} % of the rows wrong" in text
-    assert f"<dd>{figures['log_loss']:.5g}</dd>" in text
+    error = percent_text(figures["error"]).replace(" ", "\N{NO-BREAK SPACE}")
+    assert f"<dd>{error}</dd>" in text
+    assert f"gets {error} of the rows wrong" in text
+    assert f"<dt>AUC</dt><dd>{number_text(figures['auc'])}</dd>" in text
+    assert f"<dt>log loss</dt><dd>{number_text(figures['log_loss'])}</dd>" in text
     for row in figures["confusion"]:
         for count in row:
             assert f">{count}</td>" in text

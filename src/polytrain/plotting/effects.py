@@ -288,8 +288,7 @@ def _draw_curves(ax: Any, several: Mapping[int, MainEffect], names: Sequence[str
         ax.xaxis.set_major_locator(locator)
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     else:
-        is_whole = np.ptp(grid) >= 1 and bool(np.all(grid == np.round(grid)))
-        ax.xaxis.get_major_locator().set_params(integer=is_whole)
+        place_values(ax, "x", grid)
         ax.set_xlabel(split_unit(effect.name)[1], fontsize="small", parse_math=False)
 
 

@@ -32,8 +32,8 @@ MARKERS = "osD^vPX*<>hd"
 _LINE_STYLES = ("-", "--", "-.", ":")
 # More lines than this cannot be told apart; they are drawn alike.
 _MAX_LINES = 10
-# Letters in a line of a legend.
-_LEGEND_LETTERS = 24
+# Letters in a line of a legend, and in the numbers below an axis.
+_LEGEND_LETTERS, _TICK_LETTERS = 24, 44
 
 
 class Display:
@@ -78,11 +78,16 @@ def clean_axes(ax: Any, title: str = "") -> None:
 
 def write_ticks(*axes: Any) -> None:
     """Write the numbers at axes as `tick_texts` does; names of levels, and dates, stay as they are."""
-    from matplotlib.ticker import Formatter, FuncFormatter, ScalarFormatter
+    from matplotlib.ticker import Formatter, FuncFormatter, MaxNLocator, ScalarFormatter
 
     def write(axis: Any) -> None:
-        formatter = FuncFormatter(lambda value, _: Formatter.fix_minus(tick_texts([*formatter.locs, value])[-1]))
-        axis.set_major_formatter(formatter)
+        def texts(*more: float) -> list[str]:
+            return tick_texts([*axis.get_majorticklocs().tolist(), *more])
+
+        axis.set_major_formatter(FuncFormatter(lambda value, _: Formatter.fix_minus(texts(float(value))[-1])))
+        longest = max(map(len, texts()), default=0)
+        if axis.axis_name == "x" and longest > 4 and isinstance(axis.get_major_locator(), MaxNLocator):
+            axis.get_major_locator().set_params(nbins=max(_TICK_LETTERS // (longest + 2), 1))
 
     for axis in (axis for ax in axes for axis in (ax.xaxis, ax.yaxis)):
         if type(axis.get_major_formatter()) is ScalarFormatter:
@@ -119,7 +124,7 @@ def draw_lines(
     Of more than ten, only those at the places ``marked`` have a style; the others are alike, and grey.
     """
     grey = set(range(len(curves))) - set(marked) if len(curves) > _MAX_LINES else set()
-    of_what = f"each of {len(grey)} {'other ' if marked else ''}{what}"
+    of_what = f"{len(grey)} other {what}" if marked else f"each of {len(grey)} {what}"
     for place, (index, (x, y), name) in enumerate(zip(indices or range(len(curves)), curves, names, strict=True)):
         if place in grey:
             label = of_what if place == min(grey) else None
@@ -179,6 +184,8 @@ def draw_bars(
 def place_values(ax: Any, axis: str, grid: NDArray, length: int = 24) -> NDArray:
     """Return where values are drawn on the axis "x" or "y"; levels (objects) are side by side, with their names."""
     if grid.dtype != object:
+        if grid.dtype.kind == "f" and np.ptp(grid) >= 1 and np.all(grid == np.round(grid)):  # there is nothing between whole numbers
+            getattr(ax, f"{axis}axis").get_major_locator().set_params(integer=True)
         return grid
     places = np.arange(len(grid))
     rotated = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if axis == "x" else {}
