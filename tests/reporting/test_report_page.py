@@ -58,12 +58,16 @@ def pages(tmp_path_factory):
     ten = [
         [*row, f"digit {label}"] for row, label in zip(digits[:300, 20:30].tolist(), labels[:300].tolist(), strict=True)
     ]
+    many = [[*row, f"a class with a long name {k % 26}"] for k, row in enumerate(digits[:260, 20:24].tolist())]
     three = [[*row, label] for row, label in zip(X.tolist(), y.tolist(), strict=True)]
     return {
         "two": make_report(folder, "two", as_csv(rows, header), *FAST, "--loss", "logistic"),
         "ten": make_report(folder, "ten", as_csv(ten), *FAST, "--loss", "logistic"),
         "squared": make_report(folder, "squared", as_csv(three), *FAST, "--loss", "squared"),
-        "number": make_report(folder, "number", as_csv(X + np.arange(150)[:, None] * 1e-4), *FAST),
+        "number": make_report(
+            folder, "number", as_csv(np.round(1e5 * X + np.arange(150)[:, None]), "a (m2),b,c,price (USD)\n"), *FAST
+        ),
+        "many": make_report(folder, "many", as_csv(many), *FAST[:4], "--max-sweeps", "1", "--loss", "logistic"),
         "default": make_report(folder, "default", as_csv(rows, header)),
     }  # fmt: skip
 
@@ -99,7 +103,7 @@ def read(page):
     return reader
 
 
-@pytest.mark.parametrize("name", ["two", "ten", "squared", "number", "default"])
+@pytest.mark.parametrize("name", ["two", "ten", "squared", "number", "many", "default"])
 def test_sections_and_text_alternatives(pages, name):
     reader = read(pages[name])
     text = pages[name].read_text()
@@ -113,7 +117,7 @@ def test_sections_and_text_alternatives(pages, name):
         assert len(picture["aria-label"]) > 30
 
 
-@pytest.mark.parametrize("name", ["two", "ten", "squared", "number", "default"])
+@pytest.mark.parametrize("name", ["two", "ten", "squared", "number", "many", "default"])
 def test_the_page_needs_nothing_else(pages, name):
     reader = read(pages[name])
     tags = {tag for tag, _ in reader.seen}
@@ -222,7 +226,7 @@ return [...lacking.map(svg => svg.outerHTML.slice(0, 100)),
 QUICK = (("two", 390, True), ("number", 1280, False))
 LOOKS = [
     pytest.param(*look, marks=() if look in QUICK else pytest.mark.slow)
-    for look in product(("two", "ten", "squared", "number", "default"), (390, 1280), (False, True))
+    for look in product(("two", "ten", "squared", "number", "many", "default"), (390, 1280), (False, True))
 ]
 
 

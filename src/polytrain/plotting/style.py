@@ -184,7 +184,9 @@ def draw_bars(
 def place_values(ax: Any, axis: str, grid: NDArray, length: int = 24) -> NDArray:
     """Return where values are drawn on the axis "x" or "y"; levels (objects) are side by side, with their names."""
     if grid.dtype != object:
-        if grid.dtype.kind == "f" and np.ptp(grid) >= 1 and np.all(grid == np.round(grid)):  # there is nothing between whole numbers
+        if (
+            grid.dtype.kind == "f" and np.ptp(grid) >= 1 and np.all(grid == np.round(grid))
+        ):  # there is nothing between whole numbers
             getattr(ax, f"{axis}axis").get_major_locator().set_params(integer=True)
         return grid
     places = np.arange(len(grid))
