@@ -8,7 +8,7 @@ from polytrain import TensorTrainClassifier, report
 from polytrain.explain import effects, explain_local, feature_importances, partial_dependence, sobol_indices, top_terms
 from polytrain.tables import TableError
 from polytrain.tables.options import option
-from polytrain.texts import listed, number_format, number_text, percent_text, short_list, split_unit, tick_texts
+from polytrain.texts import listed, number_format, number_text, percent_text, short_list, tick_texts, unit_of
 from power_models import power_classifier
 
 # What obeys in a terminal, turns text in a browser, or hides in both.
@@ -133,12 +133,11 @@ def test_numbers_at_an_axis(ticks, texts):
 
 
 @pytest.mark.parametrize(
-    ("name", "parts"),
+    ("name", "unit"),
     [
-        ("area (m2)", ("area", "m2")), ("speed [km/h]", ("speed", "km/h")), ("price_usd", ("price_usd", "")),
-        ("Cement (part 1)(kg in a m^3) ", ("Cement (part 1)", "kg in a m^3")), ("(x)", ("(x)", "")),
-        ("size (of anything that was ever counted)", ("size (of anything that was ever counted)", "")),
+        ("area (m2)", "m2"), ("speed [km/h]", "km/h"), ("price_usd", ""), ("(x)", ""),
+        ("Cement (part 1)(kg in a m^3) ", "kg in a m^3"), ("size (of anything that was ever counted)", ""),
     ],
 )  # fmt: skip
-def test_units_are_at_the_end_of_names(name, parts):
-    assert split_unit(name) == parts
+def test_units_are_at_the_end_of_names(name, unit):
+    assert unit_of(name) == unit

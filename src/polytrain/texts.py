@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 __all__ = [
-    "listed", "number_format", "number_text", "percent_text", "printable", "short_list", "shown", "split_unit",
-    "tick_texts",
+    "listed", "number_format", "number_text", "percent_text", "printable", "short_list", "shown", "tick_texts",
+    "unit_of",
 ]  # fmt: skip
 
 _MOST_LISTED, _MOST_LETTERS = 8, 60
@@ -54,13 +54,7 @@ def short_list(values: Any) -> str:
 def number_text(value: Any, digits: int = 3, *, signed: bool = False) -> str:
     """Write a number as people do: integers in full, others with three digits, None and NaN as "-".
 
-    Thousands have commas from 10,000 on, so that a year is a year. Zeros at the end are left out where the number is
-    exact.
-
-    Examples
-    --------
-    >>> [number_text(value) for value in (1998, 184750, 184749.8, 12.345, 0.5, 0.0123456, 1.5e-6, None)]
-    ['1998', '184,750', '184,750', '12.3', '0.5', '0.0123', '1.5e-6', '-']
+    Commas begin at 10,000, so that a year is a year. Zeros at the end are left out where the number is exact.
     """
     if value is None or value != value:
         return "-"
@@ -81,13 +75,7 @@ def number_format(numbers: Iterable[float], digits: int = 3) -> Callable[[float]
 
 
 def tick_texts(ticks: Sequence[float]) -> list[str]:
-    """Write the numbers at an axis with the fewest decimals that tell them apart, and large ones in millions.
-
-    Examples
-    --------
-    >>> tick_texts([0.0, 0.05, 0.1]), tick_texts([0, 50000, 100000]), tick_texts([0, 2e7])
-    (['0.00', '0.05', '0.10'], ['0', '50,000', '100,000'], ['0', '20M'])
-    """
+    """Write the numbers at an axis with the fewest decimals that tell them apart, and large ones in millions."""
     largest = max(map(abs, ticks), default=0.0)
     if largest and not 1e-4 <= largest < 1e13:
         return [number_text(tick) for tick in ticks]
@@ -104,13 +92,7 @@ def _written(number: float, decimals: int) -> str:
 
 
 def percent_text(share: float | None, *, signed: bool = False) -> str:
-    """Write a share in per cent, with three digits; two decimals at most, whole per cent without.
-
-    Examples
-    --------
-    >>> [percent_text(share) for share in (0.12345, 0.012345, 0.98765, 0.9, 1e-6)]
-    ['12.3 %', '1.23 %', '98.8 %', '90 %', 'below 0.01 %']
-    """
+    """Write a share in per cent, with three digits; two decimals at most, whole per cent without."""
     if share is None or share != share:
         return "-"
     value = round(100.0 * share, 9)
@@ -121,13 +103,7 @@ def percent_text(share: float | None, *, signed: bool = False) -> str:
     return f"{value:{'+' if signed and value else ''}.{decimals}f} %"
 
 
-def split_unit(name: str) -> tuple[str, str]:
-    """Split a name into what comes before a unit in parentheses or brackets at its end, and the unit, or "".
-
-    Examples
-    --------
-    >>> split_unit("petal width (cm)"), split_unit("price_usd")
-    (('petal width', 'cm'), ('price_usd', ''))
-    """
-    found = re.fullmatch(r"(.*\S)\s*(?:\(([^()]{1,24})\)|\[([^][]{1,24})\])\s*", name)
-    return (found[1], (found[2] or found[3]).strip()) if found else (name, "")
+def unit_of(name: str) -> str:
+    """Return the unit in parentheses or brackets at the end of a name, such as that of "area (m2)", or ""."""
+    found = re.search(r"\S\s*[([]([^][()]{1,24})[])]\s*$", name)
+    return found[1].strip() if found else ""

@@ -11,10 +11,10 @@ from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.choice import LITTLE
 from polytrain.columns import CategoryColumn, Columns, NumberColumn
 from polytrain.explain.view import read_model
-from polytrain.reporting.accuracy import ScoredRows, bootstrap_rmse, compare, error_section, further
+from polytrain.reporting.accuracy import ScoredRows, bootstrap_rmse, compare, error_section
 from polytrain.reporting.effects import ColumnEffects, effect_section
 from polytrain.tables.evaluation import Answers
-from polytrain.texts import number_text
+from polytrain.texts import number_text, percent_text
 
 
 def test_bootstrap_holds_the_truth_about_as_often_as_it_says():
@@ -150,12 +150,16 @@ def test_metrics_beside_the_error(classes):
     model, X, y = classes
     rows = scored(model, X, y, (1,))
     own, linear, constant = compare(rows, (X, y))
-    assert further(rows) == ["auc", "log_loss"]
-    assert own.more == tuple(number_text(rows.figures[name]) for name in ("auc", "log_loss"))
+    assert list(rows.further) == ["auc", "log_loss", "balanced_error"]
+    assert own.more[:2] == tuple(number_text(rows.figures[name]) for name in ("auc", "log_loss"))
+    assert own.more[2] == percent_text(rows.figures["balanced_error"])
     assert float(linear.more[0]) > 0.9
-    assert constant.more == ("0.5", number_text(-(y.mean() * np.log(y.mean()) + (1 - y.mean()) * np.log1p(-y.mean()))))
+    assert constant.more[:2] == (
+        "0.5",
+        number_text(-(y.mean() * np.log(y.mean()) + (1 - y.mean()) * np.log1p(-y.mean()))),
+    )
     head = error_section(rows, [own, linear, constant], [0])["pictures"][0]["table"]["head"]
-    assert head == ("model", "rows", "share of wrong labels", "95 % interval", "AUC", "log loss")
+    assert head == ("model", "rows", "share of wrong labels", "95 % interval", *rows.further.values())
 
 
 @pytest.mark.parametrize(("loss", "metrics"), [("squared", ["r2", "mae"]), ("poisson", ["r2", "mae", "deviance"])])
@@ -164,7 +168,7 @@ def test_metrics_of_numbers(loss, metrics):
     y = np.round(np.exp(X[:, 0] + 1))
     model = TensorTrainRegressor(basis="power", loss=loss, rank=1, alpha=1e-3, random_state=0).fit(X, y)
     rows = replace(scored(model, X, y), target="visits (per day)")
-    assert further(rows) == metrics
+    assert list(rows.further) == metrics
     assert rows.error_name == "root mean squared error (per day)"
     assert len({len(model.more) for model in compare(rows, (X, y))}) == 1
 
@@ -190,7 +194,7 @@ def test_columns_that_were_not_needed():
     vars(rows)["relevances"] = [1.0, LITTLE, 0.99 * LITTLE, 1.0]
     section = effect_section(rows, ColumnEffects(rows))["unneeded"]
     assert [(name, relevance) for name, relevance, _ in section["table"]["rows"]] == [("2", "0.2"), ("3", "1")]
-    assert "little or no use of 2 of 4 columns; 1 of them have no influence" in section["words"]
+    assert "little or no use of 2 of 4 columns, 1 of them without any influence" in section["words"]
     plain = TensorTrainRegressor(basis="power", rank=1, alpha=1e-3, random_state=0).fit(X[:, :2], y)
     rows = scored(plain, X[:, :2], y)
     assert effect_section(rows, ColumnEffects(rows))["unneeded"] == {}

@@ -152,7 +152,7 @@ def test_figures_are_those_of_evaluate(pages, capsys):
     error = percent_text(figures["error"]).replace(" ", "\N{NO-BREAK SPACE}")
     assert f"<dd>{error}</dd>" in text
     assert f"gets {error} of the rows wrong" in text
-    assert f"<dt>AUC</dt><dd>{number_text(figures['auc'])}</dd>" in text
+    assert f"<dt>area under the ROC curve</dt><dd>{number_text(figures['auc'])}</dd>" in text
     assert f"<dt>log loss</dt><dd>{number_text(figures['log_loss'])}</dd>" in text
     for row in figures["confusion"]:
         for count in row:

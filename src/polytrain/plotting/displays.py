@@ -19,17 +19,7 @@ from polytrain.explain import (
     top_terms,
 )
 from polytrain.explain.view import read_model
-from polytrain.plotting.style import (
-    COLOURS,
-    PAPER,
-    Display,
-    draw_bars,
-    draw_lines,
-    line_style,
-    place_values,
-    shorten,
-    write_ticks,
-)
+from polytrain.plotting.style import COLOURS, PAPER, Display, draw_bars, draw_lines, line_style, place_values, shorten
 from polytrain.tensor import clip_ranks
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import number_format, number_text, percent_text, printable
@@ -155,8 +145,7 @@ class PartialDependenceDisplay(Display):
             else:
                 filled = ax.contourf(*grid, values, levels=12, cmap="cividis")
                 ax.contour(*grid, values, levels=filled.levels, colors="white", linewidths=0.5)
-            label = _score_label(dependence.train_names[self.train or 0])
-            write_ticks(self.figure_.colorbar(filled, ax=ax, label=label).ax)
+            self.figure_.colorbar(filled, ax=ax, label=_score_label(dependence.train_names[self.train or 0]))
             ax.set_ylabel(dependence.names[1])
         marks = {"color": "black", "clip_on": False, "zorder": 5}
         across, along = [*(self.ticks or ()), [], []][:2]

@@ -35,7 +35,7 @@ from polytrain.plotting.style import (
     write_ticks,
 )
 from polytrain.tensor.checks import check_positive_integer
-from polytrain.texts import number_text, percent_text, split_unit
+from polytrain.texts import number_text, percent_text, unit_of
 
 # Levels that have a bar, the most common ones; more would be too thin to read.
 _MOST_BARS = 12
@@ -289,7 +289,7 @@ def _draw_curves(ax: Any, several: Mapping[int, MainEffect], names: Sequence[str
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     else:
         place_values(ax, "x", grid)
-        ax.set_xlabel(split_unit(effect.name)[1], fontsize="small", parse_math=False)
+        ax.set_xlabel(unit_of(effect.name), fontsize="small", parse_math=False)
 
 
 def _bar_ends(places: NDArray) -> NDArray:
@@ -351,7 +351,8 @@ def draw_pair_effect(ax: Any, pair: PairEffect) -> None:
         set_label(shorten([name])[0], fontsize="small", parse_math=False, **titled(name))
     ax.set_title(f"together: {percent_text(pair.share)}", fontsize="small")
     ax.tick_params(labelsize="small")
-    write_ticks(ax, ax.figure.colorbar(mesh, ax=ax).ax)
+    ax.figure.colorbar(mesh, ax=ax)
+    write_ticks(ax)
 
 
 def _amount(effect: MainEffect, part: float) -> str:

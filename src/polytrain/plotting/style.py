@@ -76,8 +76,8 @@ def clean_axes(ax: Any, title: str = "") -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def write_ticks(*axes: Any) -> None:
-    """Write the numbers at axes as `tick_texts` does; names of levels, and dates, stay as they are."""
+def write_ticks(ax: Any) -> None:
+    """Write the numbers at axes and at their colour bars as `tick_texts` does; levels and dates stay as they are."""
     from matplotlib.ticker import Formatter, FuncFormatter, MaxNLocator, ScalarFormatter
 
     def write(axis: Any) -> None:
@@ -89,7 +89,8 @@ def write_ticks(*axes: Any) -> None:
         if axis.axis_name == "x" and longest > 4 and isinstance(axis.get_major_locator(), MaxNLocator):
             axis.get_major_locator().set_params(nbins=max(_TICK_LETTERS // (longest + 2), 1))
 
-    for axis in (axis for ax in axes for axis in (ax.xaxis, ax.yaxis)):
+    bars = [drawn.colorbar.ax for drawn in (*ax.collections, *ax.images) if drawn.colorbar is not None]
+    for axis in (axis for some in (ax, *bars) for axis in (some.xaxis, some.yaxis)):
         if type(axis.get_major_formatter()) is ScalarFormatter:
             write(axis)
 
@@ -184,9 +185,8 @@ def draw_bars(
 def place_values(ax: Any, axis: str, grid: NDArray, length: int = 24) -> NDArray:
     """Return where values are drawn on the axis "x" or "y"; levels (objects) are side by side, with their names."""
     if grid.dtype != object:
-        if (
-            grid.dtype.kind == "f" and np.ptp(grid) >= 1 and np.all(grid == np.round(grid))
-        ):  # there is nothing between whole numbers
+        # There is nothing to read between whole numbers.
+        if grid.dtype.kind == "f" and np.ptp(grid) >= 1 and np.all(grid == np.round(grid)):
             getattr(ax, f"{axis}axis").get_major_locator().set_params(integer=True)
         return grid
     places = np.arange(len(grid))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -20,7 +20,7 @@ from polytrain.learning.losses import get_loss
 from polytrain.plotting.style import COLOURS, MARKERS, PAPER, shorten
 from polytrain.reporting.pictures import draw_curves, picture, table
 from polytrain.tables.evaluation import METRICS, Answers, class_areas, constant_answers, linear_answers
-from polytrain.texts import number_format, number_text, percent_text, split_unit
+from polytrain.texts import number_format, number_text, percent_text, unit_of
 
 _N_BOOTSTRAP = 400
 # Points of a calibration curve with fewer rows are noise.
@@ -62,8 +62,17 @@ class ScoredRows:
     @property
     def unit(self) -> str:
         """The unit of the target in parentheses, where its name ends in one, or nothing."""
-        unit = "" if self.every.labels else split_unit(self.target or "")[1]
+        unit = "" if self.every.labels else unit_of(self.target or "")
         return unit and f" ({unit})"
+
+    @cached_property
+    def further(self) -> dict[str, str]:
+        """Names of the metrics that are shown beside the error, with words for them."""
+        names = ["auc", "log_loss", "balanced_error"] if self.every.labels else ["r2", "mae"]
+        if not self.every.labels and get_loss(self.every.loss).metric != "mean_squared_error":
+            names.append("deviance")
+        units, known = {"mae": self.unit}, [name for name in names if self.figures.get(name) is not None]
+        return {name: METRICS[name][1].replace("R2", "R²") + units.get(name, "") for name in known}
 
     @cached_property
     def relevances(self) -> list[float]:
@@ -123,9 +132,9 @@ class ScoredRows:
 
 
 class Comparison(NamedTuple):
-    """The error of a model with its 95 % interval, as numbers and as texts; ``how`` says on which rows.
+    """The error of a model with its 95 % interval, as numbers and as texts, and ``more``: its `further` metrics.
 
-    ``more`` are texts of `_FURTHER` metrics.
+    ``how`` says on which rows.
     """
 
     name: str
@@ -153,7 +162,7 @@ def compare(rows: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> l
 
     def measured(name: str, how: str, answers: Answers) -> Comparison:
         predicted, y = answers.predicted, answers.y
-        error, more = rows.error(predicted, y), tuple(number_text(METRICS[key][2](answers)) for key in further(rows))
+        error, more = rows.error(predicted, y), tuple(_text(key, METRICS[key][2](answers)) for key in rows.further)
         if labels is None:
             low, high = bootstrap_rmse((predicted - y)[:: -(-len(y) // len(rows.X))])
             show = number_format([low, high])
@@ -175,14 +184,6 @@ def compare(rows: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> l
     return [*comparisons, measured(name, "the best constant here", constant)]
 
 
-def further(rows: ScoredRows) -> list[str]:
-    """Names of the metrics that are shown beside the error, if these rows have them."""
-    own = ["auc", "log_loss"] if rows.every.labels else ["r2", "mae"]
-    if not rows.every.labels and get_loss(rows.every.loss).metric != "mean_squared_error":
-        own.append("deviance")
-    return [name for name in own if rows.figures.get(name) is not None]
-
-
 def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: Sequence[int]) -> dict[str, Any]:
     """Errors beside those of simple models; then curves and a confusion matrix, or residuals and the worst rows."""
 
@@ -197,18 +198,17 @@ def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: 
         ax.spines[["top", "right", "left"]].set_visible(False)
 
     lines = [(model.name, model.how, *model.texts, *model.more) for model in comparisons]
-    head = ("model", "rows", rows.error_name, "95 % interval", *(metric_title(rows, name) for name in further(rows)))
+    head = ("model", "rows", rows.error_name, "95 % interval", *rows.further.values())
     listed = table("Errors of this model and of simple ones", head, lines, 2)
     about, note = rows.error_name, _in_folds(rows.training)
     first = picture("Error", listed, draw, height=1.0 + 0.6 * len(lines), about=about, note=note, table=listed)
     if rows.every.labels is None:
         return {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
-    return {"pictures": [first, *_curves(rows)], "tables": _class_tables(rows), "matrix": _confusion(rows)}
+    return {"pictures": [first, *_curves(rows)], "classes": _class_table(rows), "matrix": _confusion(rows)}
 
 
-def metric_title(rows: ScoredRows, name: str) -> str:
-    """The name of a metric for the head of a table, with its unit."""
-    return {"r2": "R²", "auc": "AUC"}.get(name) or METRICS[name][1] + (rows.unit if name in ("rmse", "mae") else "")
+def _text(metric: str, value: Any) -> str:
+    return (percent_text if metric.endswith("error") else number_text)(value)
 
 
 def _in_folds(training: dict[str, Any]) -> str:
@@ -216,8 +216,7 @@ def _in_folds(training: dict[str, Any]) -> str:
     for metric, (_, words, _) in METRICS.items():
         errors = [training.get(f"cv_{name}{metric}") for name in ("", "linear_", "constant_")]
         if all(isinstance(error, float) for error in errors):
-            show: Callable[[Any], str] = percent_text if metric.endswith("error") else number_text
-            own, linear, constant = map(show, errors)
+            own, linear, constant = (_text(metric, error) for error in errors)
             return (
                 f"In {training.get('cv_folds')} folds of the training rows: {words} {own} for models fitted like this "
                 f"one, {linear} for a linear model, {constant} for a constant."
@@ -234,9 +233,7 @@ def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
     shares = {k: float((y == k).mean()) for k in areas}
     about = "mean over the classes" if several else f"for {labels[1]}"
     head = ("class", "area under ROC", "average precision", "share of the rows")
-    lines = [
-        (labels[k], number_text(area), number_text(mean), percent_text(shares[k])) for k, (area, mean) in areas.items()
-    ]
+    lines = [(labels[k], *map(number_text, both), percent_text(shares[k])) for k, both in areas.items()]
     listed = table("Each class against all others", head, lines)
 
     def drawn(which: int, title: str, axes: tuple[str, str], curves: dict[int, Any], chance: Any) -> dict[str, Any]:
@@ -258,28 +255,25 @@ def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
     ]
 
 
-def _class_tables(rows: ScoredRows) -> list[dict[str, Any]]:
-    """Recall and precision of each class, and figures of all classes together."""
-    every, labels, figures = rows.every, rows.every.labels or [], rows.figures
+def _class_table(rows: ScoredRows) -> dict[str, Any]:
+    """Recall and precision of each class."""
+    every, labels = rows.every, rows.every.labels or []
     precision, recall, _, counts = precision_recall_fscore_support(
         every.y, every.predicted, labels=np.arange(len(labels)), zero_division=np.nan
     )
     shares = zip(labels, counts.tolist(), map(percent_text, recall), map(percent_text, precision), strict=True)
-    whole = [(name.replace("_", " "), percent_text(figures[name])) for name in ("accuracy", "balanced_accuracy")]
-    whole += [(metric_title(rows, name), number_text(figures[name])) for name in further(rows)]
     head = ("class", "rows", "recall", "precision")
-    of_classes = table("Recall and precision of each class", head, list(shares))
-    return [of_classes, table("All classes", ("metric", "value"), whole)]
+    return table("Recall and precision of each class", head, list(shares))
 
 
 def _confusion(rows: ScoredRows) -> dict[str, Any]:
     """The confusion matrix, with a shade in per cent for each cell, and the mistakes that are made most often."""
     counts, labels = np.array(rows.figures["confusion"]), rows.every.labels or []
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    wrong = counts * (1 - np.eye(len(labels), dtype=int))
+    wrong = counts - np.diag(np.diag(counts))
     # Shares of mistakes are small where there are many classes: the largest is as dark as a class that is always right.
     top = (shares * (wrong > 0)).max() or 1.0
-    shades = (55 * np.where(np.eye(len(labels), dtype=bool), shares, shares / top)).round(1)
+    shades = (55 * np.where(wrong > 0, shares / top, shares)).round(1)
     most = np.argsort(-wrong, axis=None, kind="stable")[:_N_WORST].tolist()
     lines = [
         (labels[true], labels[answer], int(wrong[true, answer]), percent_text(shares[true, answer]))
@@ -304,9 +298,6 @@ def _residuals(rows: ScoredRows) -> list[dict[str, Any]]:
         ax.axline((slope * x.mean(),) * 2, slope=slope, linestyle="--", color=PAPER["muted"], linewidth=1)
         ax.set(xlabel=names[0], ylabel=names[1])
 
-    shown = ["rmse", "mae", *further(rows)]
-    lines = [(metric_title(rows, name), number_text(figures[name])) for name in dict.fromkeys(shown)]
-    lines += [("largest error", number_text(figures["largest_error"]))]
     answer = f"predicted value{unit}"
     fit = partial(draw, x=y, y=predicted, slope=1.0, names=(f"true value{unit}", answer))
     rest = partial(draw, x=predicted, y=residuals, slope=0.0, names=(answer, f"true minus predicted{unit}"))
@@ -314,10 +305,10 @@ def _residuals(rows: ScoredRows) -> list[dict[str, Any]]:
         f"Half of the residuals lie between {ends[1]} and {ends[3]}, 90 % between {ends[0]} and {ends[4]}; the median "
         f"is {ends[2]}"
     )
-    title, listed = "Predicted and true values", table("Errors", ("metric", "value"), lines)
+    most = f"above the line: predicted too low; the largest error is {number_text(figures['largest_error'])}"
     return [
-        picture(title, f"{len(y)} points around the diagonal; {r2}", fit, about=r2, table=listed),
-        picture("Residuals", words, rest, about="above the line: predicted too low"),
+        picture("Predicted and true values", f"{len(y)} points around the diagonal; {r2}", fit, about=r2),
+        picture("Residuals", words, rest, about=most),
     ]
 
 

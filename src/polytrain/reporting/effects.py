@@ -108,9 +108,8 @@ def _unneeded(rows: ScoredRows, importances: dict[int, float]) -> dict[str, Any]
     little = [k for k in importances if rows.relevances[k] < LITTLE or k in unused]
     if not little:
         return {}
-    count = f"{len(little)} of {len(importances)} columns" if len(importances) > 1 else "the only column"
-    words = f"The model makes little or no use of {count}"
-    words += f"; {len(unused)} of them have no influence on the score" if unused else ""
+    words = f"The model makes little or no use of {len(little)} of {len(importances)} columns"
+    words += f", {len(unused)} of them without any influence on the score" if unused else ""
     share = percent_text(sum(importances[k] for k in little))
     words += f". Together they have {share} of the importance: a model without them may be just as good."
     names = rows.view.column_names
@@ -159,10 +158,9 @@ def _told(effect: MainEffect, score: str) -> str:
     """An effect in words: that of the first levels, or of values along a curve."""
     n_values, is_category = len(effect.grid), effect.kind == "category"
     places = range(n_values) if is_category else np.linspace(0, n_values - 1, min(n_values, 6), dtype=int)
-    told = [
-        f"{number_text(effect.values[k], signed=True)} at {value_text(effect.grid[k])}" for k in places[:_MOST_BARS]
-    ]
-    told += [] if effect.missing is None else [f"{number_text(effect.missing, signed=True)} if missing"]
+    show = partial(number_text, signed=True)
+    told = [f"{show(effect.values[k])} at {value_text(effect.grid[k])}" for k in places[:_MOST_BARS]]
+    told += [] if effect.missing is None else [f"{show(effect.missing)} if missing"]
     return f"for {score}: " + ", ".join(told)
 
 

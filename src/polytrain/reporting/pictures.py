@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
@@ -63,7 +63,7 @@ def picture(
             below = figure.legend(handles, names, loc="outside lower left", ncols=ncols, fontsize="small")
             for text, handle in zip(below.get_texts(), handles, strict=True):
                 text.set_gid(getattr(handle, "get_gid", lambda: None)())
-        write_ticks(*figure.axes)
+        write_ticks(ax)
         no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(stream, format="svg", transparent=True, metadata=no_metadata)
     svg = _inline(ElementTree.fromstring(stream.getvalue()), f"{title}. {words}")
@@ -71,13 +71,7 @@ def picture(
 
 
 def draw_curves(
-    curves: dict[int, Any],
-    names: Sequence[str],
-    axes: tuple[str, str],
-    reference: Any,
-    low: float,
-    ax: Any,
-    marked: Collection[int] = (),
+    curves: dict[int, Any], names: Sequence[str], axes: Any, reference: Any, low: float, ax: Any, marked: Any = ()
 ) -> None:
     """Draw curves between ``low`` and 1 with a dashed line, in the colours of the classes; see `draw_lines`."""
     draw_lines(ax, list(curves.values()), names, indices=list(curves), what="classes", marked=marked)

@@ -21,14 +21,7 @@ from polytrain.checks import need
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, fitted_model
 from polytrain.plotting.style import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
-from polytrain.reporting.accuracy import (
-    ScoredRows,
-    calibration_section,
-    compare,
-    error_section,
-    further,
-    metric_title,
-)
+from polytrain.reporting.accuracy import ScoredRows, calibration_section, compare, error_section
 from polytrain.reporting.effects import ColumnEffects, effect_section, row_pictures
 from polytrain.reporting.training import settings_section, training_section
 from polytrain.tables import ReadOptions, TableModel
@@ -249,7 +242,6 @@ def _make_page(
         scored=rows,
         most_important=rows.view.column_names[important[0]],
         comparisons=comparisons,
-        further=[(metric_title(rows, name), number_text(rows.figures[name])) for name in further(rows)[:2]],
         warnings=getattr(rows.view.estimator, "warnings_", ()),
         errors=error_section(rows, comparisons, important[:_MOST_VALUES]),
         calibration=calibration_section(rows),
