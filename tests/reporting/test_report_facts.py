@@ -158,7 +158,7 @@ def test_metrics_beside_the_error(classes):
         "0.5",
         number_text(-(y.mean() * np.log(y.mean()) + (1 - y.mean()) * np.log1p(-y.mean()))),
     )
-    head = error_section(rows, [own, linear, constant], [0])["pictures"][0]["table"]["head"]
+    head = error_section(rows, [own, linear, constant], [0])["simple"]["head"]
     assert head == ("model", "rows", "share of wrong labels", "95 % interval", *rows.further.values())
 
 

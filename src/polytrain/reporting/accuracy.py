@@ -201,10 +201,11 @@ def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: 
     head = ("model", "rows", rows.error_name, "95 % interval", *rows.further.values())
     listed = table("Errors of this model and of simple ones", head, lines, 2)
     about, note = rows.error_name, _in_folds(rows.training)
-    first = picture("Error", listed, draw, height=1.0 + 0.6 * len(lines), about=about, note=note, table=listed)
+    first = picture("Error", listed, draw, height=1.0 + 0.6 * len(lines), about=about, note=note)
+    told = {"simple": listed}
     if rows.every.labels is None:
-        return {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
-    return {"pictures": [first, *_curves(rows)], "classes": _class_table(rows), "matrix": _confusion(rows)}
+        return told | {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
+    return told | {"pictures": [first, *_curves(rows)], "classes": _class_table(rows), "matrix": _confusion(rows)}
 
 
 def _text(metric: str, value: Any) -> str:
