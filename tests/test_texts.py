@@ -8,7 +8,7 @@ from polytrain import TensorTrainClassifier, report
 from polytrain.explain import effects, explain_local, feature_importances, partial_dependence, sobol_indices, top_terms
 from polytrain.tables import TableError
 from polytrain.tables.options import option
-from polytrain.texts import listed, short_list
+from polytrain.texts import listed, number_format, number_text, percent_text, short_list, tick_texts, unit_of
 from power_models import power_classifier
 
 # What obeys in a terminal, turns text in a browser, or hides in both.
@@ -55,7 +55,7 @@ PRINTED = {
 def test_everything_that_prints_is_harmless(name, write, model, power_model):
     text = write(PRINTED[name](model, power_model))
     letters = {letter for letter in text if not letter.isprintable()}
-    assert letters <= {"\n", "\u202f"}, letters  # line breaks of its own, and the space between thousands
+    assert letters <= {"\n", "\xa0"}, letters  # line breaks of its own, and the space before a per cent sign
     assert "owned\x07" not in text
 
 
@@ -82,3 +82,64 @@ def test_messages_about_many_labels_are_short():
     with pytest.raises(ValueError, match=r"20000 in all") as e:
         TensorTrainClassifier(class_weight=dict.fromkeys(many.tolist(), 1.0)).fit([[0.0], [1.0]], ["a", "b"])
     assert len(str(e.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"), (True, "1"), (1998, "1998"), (9999, "9999"), (10_000, "10,000"), (-184_750, "-184,750"),
+        (9999.6, "10,000"), (0.1, "0.1"), (1 / 3, "0.333"), (-0.0, "0"), (0.99997, "1.000"), (99.96, "100.0"),
+        (0.0123456, "0.0123"), (1.23456e-5, "1.23e-5"), (-1e-7, "-1e-7"), (1e15, "1e15"), (4.2e17, "4.2e17"),
+        (float("nan"), "-"), (None, "-"), (float("inf"), "inf"),
+    ],
+)  # fmt: skip
+def test_numbers_as_people_write_them(value, text):
+    assert number_text(value) == number_text(None if value is None else np.float64(value)) == text
+
+
+def test_signs_and_digits():
+    assert [number_text(value, signed=True) for value in (2.5, -2.5, 0)] == ["+2.5", "-2.5", "0"]
+    assert number_text(1234.56789, 6) == "1234.57"
+    assert list(map(number_format([12345.6, 0.5]), [12345.6, 0.5])) == ["12,346", "0"]
+    assert list(map(number_format([1.5, 0.001]), [1.5, 0.001])) == ["1.50", "0.00"]
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0, "0 %"), (1, "100 %"), (0.07, "7 %"), (0.95, "95 %"), (0.1234, "12.3 %"), (0.01234, "1.23 %"),
+        (0.0005, "0.05 %"), (0.9566, "95.7 %"), (0.9996, "99.96 %"), (0.99999, "above 99.99 %"), (1e-9, "below 0.01 %"),
+        (-0.02345, "-2.35 %"), (float("nan"), "-"), (None, "-"),
+    ],
+)  # fmt: skip
+def test_shares_as_people_write_them(share, text):
+    assert percent_text(share) == text
+
+
+@pytest.mark.parametrize(
+    ("ticks", "texts"),
+    [
+        ([0, 0.002, 0.004], ["0.000", "0.002", "0.004"]),
+        ([1960, 1980, 2000], ["1960", "1980", "2000"]),
+        ([-200_000, 0, 200_000], ["-200,000", "0", "200,000"]),
+        ([0, 2.5e7, 5e7], ["0", "25M", "50M"]),
+        ([0.1, 0.2, 0.1 + 0.2], ["0.1", "0.2", "0.3"]),
+        ([-122.5, -122.25], ["-122.50", "-122.25"]),
+        ([1e-6, 2e-6], ["1e-6", "2e-6"]),
+        ([0.0], ["0"]),
+        ([], []),
+    ],
+)
+def test_numbers_at_an_axis(ticks, texts):
+    assert tick_texts(ticks) == texts
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("area (m2)", "m2"), ("speed [km/h]", "km/h"), ("price_usd", ""), ("(x)", ""),
+        ("Cement (part 1)(kg in a m^3) ", "kg in a m^3"), ("size (of anything that was ever counted)", ""),
+    ],
+)  # fmt: skip
+def test_units_are_at_the_end_of_names(name, unit):
+    assert unit_of(name) == unit

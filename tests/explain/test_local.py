@@ -331,7 +331,7 @@ def test_long_prints_are_cut():
 
 def test_number_format():
     assert [number_format([number])(number) for number in (0.0, -0.001, 1.234, 152.13, 99999.5, 1e30)] == [
-        "0", "-0.00100", "1.23", "152", "100000", "1e+30"
+        "0", "-0.00100", "1.23", "152", "100,000", "1e30"
     ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from html import escape
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from test_report_page import NASTY, Reader
 
 import polytrain
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.texts import percent_text
 
 
 def parsed(html):
@@ -81,7 +83,7 @@ def test_the_same_call_gives_the_same_page_but_for_times(frame, tmp_path):
     X, number = frame
     model = TensorTrainRegressor(rank=2, alpha=1e-3, max_sweeps=2, random_state=0).fit(X, number)
     pages = [polytrain.report(model, X, number, tmp_path / "page.html").html for _ in range(2)]
-    one, two = (re.sub(r"[\d\u202f]+ rows per second", "", page) for page in pages)
+    one, two = (re.sub(r"[\d,]+ rows per second", "", page) for page in pages)
     assert one == two
     assert (tmp_path / "page.html").read_text() == pages[1]
 
@@ -103,7 +105,7 @@ def test_intervals_are_checked_where_there_are_any():
     html = polytrain.report(model, X[150:], y[150:]).html
     inside = model.predict_interval(X[150:], coverage=0.9)
     share = ((inside[:, 0] <= y[150:]) & (y[150:] <= inside[:, 1])).mean()
-    assert f"coverage 90 %, inside {100 * share:.1f} %" in html
+    assert f"coverage 90 %, inside {percent_text(share)}, " in html
     bare = TensorTrainRegressor(basis="power", rank=2, alpha=1e-3, random_state=0).fit(X, y)
     assert "This model has no intervals" in polytrain.report(bare, X, y).html
 
@@ -165,7 +167,7 @@ def test_classes_keep_their_colours():
     html = polytrain.report(model, X, labels).html
     shown = {}
     for title, svg in re.findall(r"<figcaption>(\S+).*?</figcaption>\s*(<svg.*?</svg>)", html, re.DOTALL):
-        marks = re.findall(r"var\(--series(\d)\)|>class (\d)(?::[^<]*)?</text>", svg)
+        marks = re.findall(r"var\(--series(\d+)\)|>class (\d)(?::[^<]*)?</text>", svg)
         # The colour before each name in the legend is that of its line.
         shown.setdefault(title, [(marks[k - 1][0], label) for k, (_, label) in enumerate(marks) if label])
     assert all(colour == label for legend in shown.values() for colour, label in legend)
@@ -181,3 +183,46 @@ def test_rows_are_scored_once(monkeypatch):
     )
     polytrain.report(model, X, X[:, 0])
     assert counts.count(157) == 1 + 2  # once as they are, and once with each column shuffled
+
+
+def test_units_of_columns_and_targets():
+    X = pd.DataFrame(np.random.default_rng(0).uniform(size=(60, 2)), columns=["area (m2)", "price_usd"])
+    y = (1e5 * X["area (m2)"] + 1e5).rename("rent [CHF]")
+    html = polytrain.report(TensorTrainRegressor(rank=1, alpha=1e-3, random_state=0).fit(X, y), X, y).html
+    text = "".join(parsed(html).text)
+    assert ">m2</text>" in html
+    assert ">true value (CHF)</text>" in html
+    assert "The model's root mean squared error (CHF) is " in text
+    assert "effect of a column alone on the prediction (CHF)" in text
+    assert ">usd<" not in html
+    assert re.search(r">1[0-9]0,000</text>", html)
+    assert not re.search(r"\de\+?\d", text[text.index("It predicts") :])
+
+
+@pytest.mark.parametrize("warnings", [(), ("column 'a' is constant", "<b>few rows</b>")])
+def test_warnings_of_the_fit_are_near_the_top(warnings):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = TensorTrainRegressor(rank=1, alpha=1e-3, random_state=0).fit(X, X[:, 0])
+    model.warnings_ = warnings
+    html = polytrain.report(model, X, X[:, 0]).html
+    top = html[: html.index("<nav")]
+    assert ("Warnings of the fit" in top) == bool(warnings)
+    assert all(f"<li>{escape(warning)}</li>".replace("&#x27;", "&#39;") in top for warning in warnings)
+
+
+def test_several_classes_begin_with_the_confusion_matrix():
+    X, y = make_classification(
+        390, 6, n_informative=6, n_redundant=0, n_classes=26, n_clusters_per_class=1, random_state=0
+    )
+    labels = np.array([f"a class with a name of many letters, {chr(65 + k)}" for k in range(26)])[y]
+    model = TensorTrainClassifier(rank=1, alpha=1e-2, max_sweeps=1, random_state=0).fit(X, labels)
+    html = polytrain.report(model, X, labels).html
+    places = [html.index(part) for part in ("<h3>Confusion matrix", "The most common mistakes", "ROC: area")]
+    assert places == sorted(places)
+    assert 'class="matrix many"' in html
+    assert "<details><summary>Recall and precision of each class" in html
+    assert "20 other classes" in html
+    roc = re.search(r"<figcaption>ROC.*?(<svg.*?</svg>)", html, re.DOTALL)[1]
+    marked = re.findall(r"<title>a class with a name of many letters, ([A-Z]): [\d.]+</title>", roc)
+    assert set(marked) == {chr(65 + k) for k in range(26)}
+    assert "…" not in roc

@@ -8,11 +8,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.choice import LITTLE
 from polytrain.columns import CategoryColumn, Columns, NumberColumn
 from polytrain.evaluation import Answers
 from polytrain.explain.view import read_model
-from polytrain.reporting.accuracy import ScoredRows, bootstrap, compare
+from polytrain.reporting.accuracy import ScoredRows, bootstrap, compare, error_section
 from polytrain.reporting.effects import ColumnEffects, effect_section
+from polytrain.texts import number_text, percent_text
 
 
 def test_bootstrap_holds_the_truth_about_as_often_as_it_says():
@@ -123,7 +125,7 @@ def test_cells_as_text():
     model = TensorTrainRegressor(rank=1, alpha=1e-3, random_state=0).fit(X, np.arange(5.0))
     rows = scored(model, X, np.arange(5.0), (1,))
     assert [rows.cells(j, range(2)) for j in range(5)] == [
-        ("3", "b"), ("458609", "another"), ("0.123457", "missing"), ("missing", "a"), ("-0.5", "c"),
+        ("3", "b"), ("458,609", "another"), ("0.12346", "missing"), ("missing", "a"), ("-0.5", "c"),
     ]  # fmt: skip
 
 
@@ -150,3 +152,57 @@ def test_constant_columns_and_models_have_pictures():
     section = effect_section(rows, ColumnEffects(rows))
     assert section["pairs"] == []
     assert section["pictures"][0]["title"] == "Importances"
+
+
+def test_metrics_beside_the_error(classes):
+    model, X, y = classes
+    rows = scored(model, X, y, (1,))
+    own, linear, constant = compare(rows, (X, y))
+    assert list(rows.further) == ["auc", "log_loss", "balanced_error"]
+    assert own.more[:2] == tuple(number_text(rows.figures[name]) for name in ("auc", "log_loss"))
+    assert own.more[2] == percent_text(rows.figures["balanced_error"])
+    assert float(linear.more[0]) > 0.9
+    assert constant.more[:2] == (
+        "0.5",
+        number_text(-(y.mean() * np.log(y.mean()) + (1 - y.mean()) * np.log1p(-y.mean()))),
+    )
+    head = error_section(rows, [own, linear, constant], [0])["simple"]["head"]
+    assert head == ("model", "rows", "share of wrong labels", "95 % interval", *rows.further.values())
+
+
+@pytest.mark.parametrize(("loss", "metrics"), [("squared", ["r2", "mae"]), ("poisson", ["r2", "mae", "deviance"])])
+def test_metrics_of_numbers(loss, metrics):
+    X = np.random.default_rng(0).uniform(size=(80, 2))
+    y = np.round(np.exp(X[:, 0] + 1))
+    model = TensorTrainRegressor(basis="power", loss=loss, rank=1, alpha=1e-3, random_state=0).fit(X, y)
+    rows = replace(scored(model, X, y), target="visits (per day)")
+    assert list(rows.further) == metrics
+    assert rows.error_name == "root mean squared error (per day)"
+    assert len({len(model.more) for model in compare(rows, (X, y))}) == 1
+
+
+def test_confusion_matrix_shades_and_mistakes():
+    X = np.repeat(np.arange(3.0), 20)[:, None]
+    y = np.repeat(np.arange(3), 20)
+    model = TensorTrainClassifier(basis="power", rank=1, alpha=1e-3, random_state=0).fit(X, y)
+    y[:5], y[20] = 2, 0
+    matrix = error_section(rows := scored(model, X, y), compare(rows), [0])["matrix"]
+    assert [counts for _, counts, _ in matrix["rows"]] == [[15, 1, 0], [0, 19, 0], [5, 0, 20]]
+    assert [shades for *_, shades in matrix["rows"]] == [[51.6, 17.2, 0], [0, 55, 0], [55, 0, 44]]
+    assert matrix["mistakes"]["rows"] == [("2", "0", 5, "20 %"), ("0", "1", 1, "6.25 %")]
+
+
+def test_columns_that_were_not_needed():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    X[:, 3] = 1.0
+    y = np.sin(2 * X[:, 0]) + X[:, 1]
+    model = TensorTrainRegressor(basis="power", rank=1, alpha=1e-3, random_state=0).fit(X, y)
+    rows = scored(model, X, y)
+    vars(rows)["relevances"] = [1.0, LITTLE, 0.99 * LITTLE, 1.0]
+    section = effect_section(rows, ColumnEffects(rows))["unneeded"]
+    assert [(name, relevance) for name, relevance, _ in section["table"]["rows"]] == [("2", "0.2"), ("3", "1")]
+    assert "little or no use of 2 of 4 columns, 1 of them without any influence" in section["words"]
+    plain = TensorTrainRegressor(basis="power", rank=1, alpha=1e-3, random_state=0).fit(X[:, :2], y)
+    rows = scored(plain, X[:, :2], y)
+    assert effect_section(rows, ColumnEffects(rows))["unneeded"] == {}

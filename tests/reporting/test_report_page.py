@@ -1,7 +1,7 @@
 """The report: what it says, and how it looks in a real browser."""
 
 import re
-from html import unescape
+from html import escape, unescape
 from html.parser import HTMLParser
 from itertools import product
 
@@ -11,6 +11,8 @@ from browser import BROWSER, DRIVER, open_browser
 from sklearn.datasets import load_digits, load_iris
 
 from polytrain.cli import main
+from polytrain.plotting.style import shorten
+from polytrain.texts import number_text, percent_text
 
 SECTIONS = ["Errors", "Calibration", "Effects of columns", "Three rows", "Training", "Settings"]
 NASTY = '<script>alert("1")</script>&'
@@ -56,12 +58,16 @@ def pages(tmp_path_factory):
     ten = [
         [*row, f"digit {label}"] for row, label in zip(digits[:300, 20:30].tolist(), labels[:300].tolist(), strict=True)
     ]
+    many = [[*row, f"a class with a long name {k % 26}"] for k, row in enumerate(digits[:260, 20:24].tolist())]
     three = [[*row, label] for row, label in zip(X.tolist(), y.tolist(), strict=True)]
     return {
         "two": make_report(folder, "two", as_csv(rows, header), *FAST, "--loss", "logistic"),
         "ten": make_report(folder, "ten", as_csv(ten), *FAST, "--loss", "logistic"),
         "squared": make_report(folder, "squared", as_csv(three), *FAST, "--loss", "squared"),
-        "number": make_report(folder, "number", as_csv(X + np.arange(150)[:, None] * 1e-4), *FAST),
+        "number": make_report(
+            folder, "number", as_csv(np.round(1e5 * X + np.arange(150)[:, None]), "a (m2),b,c,price (USD)\n"), *FAST
+        ),
+        "many": make_report(folder, "many", as_csv(many), *FAST[:4], "--max-sweeps", "1", "--loss", "logistic"),
         "default": make_report(folder, "default", as_csv(rows, header)),
     }  # fmt: skip
 
@@ -97,7 +103,7 @@ def read(page):
     return reader
 
 
-@pytest.mark.parametrize("name", ["two", "ten", "squared", "number", "default"])
+@pytest.mark.parametrize("name", ["two", "ten", "squared", "number", "many", "default"])
 def test_sections_and_text_alternatives(pages, name):
     reader = read(pages[name])
     text = pages[name].read_text()
@@ -111,7 +117,7 @@ def test_sections_and_text_alternatives(pages, name):
         assert len(picture["aria-label"]) > 30
 
 
-@pytest.mark.parametrize("name", ["two", "ten", "squared", "number", "default"])
+@pytest.mark.parametrize("name", ["two", "ten", "squared", "number", "many", "default"])
 def test_the_page_needs_nothing_else(pages, name):
     reader = read(pages[name])
     tags = {tag for tag, _ in reader.seen}
@@ -131,7 +137,8 @@ def test_names_from_the_table_are_text(pages):
     text = "".join(reader.text)
     assert NASTY in text
     assert f"always {NASTY}" in text
-    assert f"{NASTY[:17]}… (" in text  # a level with its rows
+    assert f"{shorten([NASTY])[0]} (" in text  # a level with its rows
+    assert f"<title>{escape(NASTY, quote=False)}</title>" in pages["two"].read_text()
 
 
 def test_figures_are_those_of_evaluate(pages, capsys):
@@ -142,9 +149,11 @@ def test_figures_are_those_of_evaluate(pages, capsys):
     assert main(["evaluate", str(page.with_suffix(".polytrain")), str(page.with_suffix(".csv")), "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     text = page.read_text()
-    assert f"<dd>{100 * figures['error']:.2f} %</dd>" in text
-    assert f"gets {100 * figures['error']:.2f} % of the rows wrong" in text
-    assert f"<dd>{figures['log_loss']:.5g}</dd>" in text
+    error = percent_text(figures["error"]).replace(" ", "\N{NO-BREAK SPACE}")
+    assert f"<dd>{error}</dd>" in text
+    assert f"gets {error} of the rows wrong" in text
+    assert f"<dt>area under the ROC curve</dt><dd>{number_text(figures['auc'])}</dd>" in text
+    assert f"<dt>log loss</dt><dd>{number_text(figures['log_loss'])}</dd>" in text
     for row in figures["confusion"]:
         for count in row:
             assert f">{count}</td>" in text
@@ -217,7 +226,7 @@ return [...lacking.map(svg => svg.outerHTML.slice(0, 100)),
 QUICK = (("two", 390, True), ("number", 1280, False))
 LOOKS = [
     pytest.param(*look, marks=() if look in QUICK else pytest.mark.slow)
-    for look in product(("two", "ten", "squared", "number", "default"), (390, 1280), (False, True))
+    for look in product(("two", "ten", "squared", "number", "many", "default"), (390, 1280), (False, True))
 ]
 
 

@@ -204,7 +204,7 @@ def _row_facts(explained: LocalExplanations, place: str, row: int, score: int) -
 
 def _show_row(row: dict[str, Any], columns: list[tuple[str, str, float]], label: str) -> None:
     """Show a sum: the mean, what columns bring, and the score below."""
-    from polytrain.explain.local import number_format
+    from polytrain.texts import number_format
 
     written = number_format([row["score"], row["mean"], *(value for *_, value in columns)])
     lines = [("mean", written(row["mean"]))]

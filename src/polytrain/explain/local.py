@@ -14,7 +14,7 @@ nodes is exact. All weights are positive and no binomials appear: nothing overfl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 from typing import Any
@@ -29,7 +29,7 @@ from polytrain.columns.scalars import is_missing, sort_of, text_of
 from polytrain.explain.sensitivity import frame
 from polytrain.explain.sites import ColumnMeasure, make_measure, site_matrices
 from polytrain.explain.view import column_groups, group_names, read_model
-from polytrain.texts import printable
+from polytrain.texts import number_format, printable
 
 # Largest numbers of lines and columns that are printed.
 _MOST_LINES, _MOST_COLUMNS = 10, 6
@@ -271,15 +271,6 @@ def explain_rows(
     score_names = tuple(fitted.train_names[score] for score in scores)
     scale = _SCALES.get(fitted.link, "score" if fitted.classes is not None else "prediction")
     return LocalExplanations(values, base, totals, view.column_names, cells, row_names, score_names, scale)
-
-
-def number_format(numbers: Sequence[float]) -> Callable[[float], str]:
-    """Return the format of numbers of one sum: all have the decimals that give the largest three digits."""
-    largest = max(map(abs, numbers), default=0.0)
-    if not 1e-4 <= largest < 1e7:
-        return lambda number: f"{number:.3g}"
-    decimals = max(2 - math.floor(math.log10(largest)), 0)
-    return lambda number: f"{round(number, decimals) + 0.0:.{decimals}f}"  # never -0.00
 
 
 def cell_texts(X: Any, columns: Sequence[int] | None) -> tuple[tuple[str, ...], ...]:

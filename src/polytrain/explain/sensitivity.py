@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from polytrain.explain.sites import ColumnMeasure, column_cores, make_measure, suffix_products
 from polytrain.explain.view import column_groups, group_names, read_model
 from polytrain.tensor.decompose import scale_exponent
-from polytrain.texts import printable
+from polytrain.texts import number_text, printable
 
 #: Note beside all printed shares of a variance.
 INDEPENDENCE = "columns taken as independent, each with its own distribution"
@@ -125,7 +125,7 @@ def frame(data: Any, **options: Any) -> Any:
 
 def value_text(value: Any, digits: int = 4) -> str:
     """A number with a few digits, or the name of a level or date."""
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+    return number_text(value, digits) if isinstance(value, float) else str(value)
 
 
 def table_lines(heads: Sequence[str], lines: Sequence[tuple[Any, ...]]) -> list[str]:

@@ -18,12 +18,11 @@ from polytrain.explain import (
     partial_dependence,
     top_terms,
 )
-from polytrain.explain.local import number_format
 from polytrain.explain.view import read_model
 from polytrain.plotting.style import COLOURS, PAPER, Display, draw_bars, draw_lines, line_style, place_values, shorten
 from polytrain.tensor import clip_ranks
 from polytrain.tensor.checks import check_positive_integer
-from polytrain.texts import printable
+from polytrain.texts import number_format, number_text, percent_text, printable
 
 # Letters of a column's name and of a row's value, for each inch of the figure.
 _NAME_LETTERS, _CELL_LETTERS = 3.8, 2.7
@@ -72,8 +71,9 @@ class TermStrengthDisplay(Display):
             ["constant" if name == "1" else name for name in shorten(terms.names, 60)],
             terms.strengths,
             marked=terms.coefficients < 0,
-            numbers=[f"{coefficient:.3g}" for coefficient in terms.coefficients],
+            numbers=[number_text(coefficient) for coefficient in terms.coefficients],
             legend=("positive coefficient", "negative coefficient"),
+            names=terms.names,
         )
         ax.margins(x=0.14)
         ax.set_xlim(left=0)
@@ -227,6 +227,7 @@ class LocalExplanationDisplay(Display):
             starts=ends - values,
             numbers=[("\N{MINUS SIGN}" if value < 0 else "+") + shown(abs(value)) for value in values],
             legend=("raises it", "lowers it"),
+            names=[f"{name} = {cell}" if cell else name for name, cell in zip(names, cells, strict=True)],
         )
         places = np.arange(1, len(values))
         ax.vlines(ends[1:], places - 1, places, color=PAPER["muted"], linewidth=0.8, zorder=1)
@@ -284,13 +285,13 @@ class ConvergenceDisplay(Display):
         return cls(curves, view.fitted.train_names, quantity).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        from matplotlib.ticker import MaxNLocator, NullFormatter
+        from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
         draw_lines(ax, self.curves, self.train_names, what="trains")
         everything = np.concatenate([np.asarray(values) for _, values in self.curves])
         if everything.min() > 0 and everything.max() > 10 * everything.min():
             ax.set_yscale("log")
-            ax.yaxis.set_major_formatter("{x:g}")
+            ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number_text(value)))
             ax.yaxis.set_minor_formatter(NullFormatter())
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         ax.set_xlim(0.8, max(max(sweeps, default=1) for sweeps, _ in self.curves) + 0.2)
@@ -345,7 +346,7 @@ class RankDisplay(Display):
         bonds, top = np.arange(1, ranks.shape[1] + 1), max(ranks.max(), needed.max())
         shown = np.where(bounds <= 1.5 * top, bounds, np.nan)
         ax.plot(bonds, shown, ":", color="0.4", label="largest useful rank")
-        labels = "rank", f"needed for an error of {100 * self.tol:g} %"
+        labels = "rank", f"needed for an error of {percent_text(self.tol)}"
         for index, (values, label) in enumerate(zip((ranks, needed), labels, strict=True)):
             low, high = values.min(axis=0), values.max(axis=0)
             if np.any(low < high):

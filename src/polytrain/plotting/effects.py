@@ -21,8 +21,21 @@ from polytrain.explain import (
 )
 from polytrain.explain.sensitivity import INDEPENDENCE
 from polytrain.explain.view import read_model
-from polytrain.plotting.style import COLOURS, PAPER, Display, begin_plots, draw_bars, line_style, place_values, shorten
+from polytrain.plotting.style import (
+    COLOURS,
+    PAPER,
+    Display,
+    begin_plots,
+    draw_bars,
+    legend_text,
+    line_style,
+    place_values,
+    shorten,
+    titled,
+    write_ticks,
+)
 from polytrain.tensor.checks import check_positive_integer
+from polytrain.texts import number_text, percent_text, unit_of
 
 # Levels that have a bar, the most common ones; more would be too thin to read.
 _MOST_BARS = 12
@@ -68,7 +81,7 @@ class ImportancesDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         names, values = zip(*self.importances.ranked()[: self.max_columns], strict=True)
-        draw_bars(ax, shorten(names), values)
+        draw_bars(ax, shorten(names), values, names=names)
         ax.set_xlabel("share of the variance, columns independent", fontsize="small")
         ax.tick_params(labelsize="small")
 
@@ -185,9 +198,9 @@ class InteractionDisplay(Display):
         shares, main, total = (part[list(chosen)].mean(axis=0) for part in parts)
         np.fill_diagonal(shares, main)
         shown = np.sort(np.argsort(-total, kind="stable")[:max_features])
-        covered = 100 * float(np.triu(shares).sum())
+        covered = percent_text(float(np.triu(shares).sum()))
         title = "mean over the trains" if len(chosen) > 1 else indices.train_names[chosen[0]]
-        title = f"{title}: {covered:.0f} % of the variance in single features and pairs"
+        title = f"{title}: {covered} of the variance in single features and pairs"
         return cls(shares[np.ix_(shown, shown)], [indices.feature_names[k] for k in shown], title).plot(ax)
 
     def _size(self) -> tuple[float, float]:
@@ -229,11 +242,12 @@ def draw_main_effect(ax: Any, effect: MainEffect | Mapping[int, MainEffect], nam
     several = {0: effect} if isinstance(effect, MainEffect) else effect
     first = next(iter(several.values()))
     if isinstance(effect, MainEffect):
-        shares = f"{100 * first.share:.1f} % alone, {100 * first.total:.1f} % in all"
+        shares = f"{percent_text(first.share)} alone, {percent_text(first.total)} in all"
         ax.set_title(f"{shorten([first.name])[0]}: {shares}", fontsize="small", parse_math=False)
     (_draw_levels if first.kind == "category" else _draw_curves)(ax, several, names)
     ax.tick_params(labelsize="small")
     ax.spines[["top", "right"]].set_visible(False)
+    write_ticks(ax)
     if len(several) > 1:
         ax.legend(fontsize="small")
 
@@ -253,8 +267,8 @@ def _draw_curves(ax: Any, several: Mapping[int, MainEffect], names: Sequence[str
     look = {"markersize": 4, "linewidth": 1.2} if len(grid) <= 10 else {"marker": "", "linewidth": 2}
     right, colour = ax.get_yaxis_transform(), COLOURS[1] if len(several) == 1 else None
     for index, one in several.items():
-        label, style = shorten([names[index]])[0] if names else None, line_style(index)
-        ax.plot(grid, one.values, label=label, **(style | look))
+        name, style = names[index] if names else one.name, line_style(index)
+        ax.plot(grid, one.values, label=legend_text(name), **(style | look), **titled(name))
         if one.missing is not None:
             ax.plot([1.0], [one.missing], marker="D", color=colour or style["color"], clip_on=False, transform=right)
     if effect.missing is not None:
@@ -273,6 +287,9 @@ def _draw_curves(ax: Any, several: Mapping[int, MainEffect], names: Sequence[str
         locator = AutoDateLocator(minticks=2, maxticks=5)
         ax.xaxis.set_major_locator(locator)
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    else:
+        place_values(ax, "x", grid)
+        ax.set_xlabel(unit_of(effect.name), fontsize="small", parse_math=False)
 
 
 def _bar_ends(places: NDArray) -> NDArray:
@@ -289,19 +306,22 @@ def _draw_levels(ax: Any, several: Mapping[int, MainEffect], names: Sequence[str
     effect = next(iter(several.values()))
     common = np.sort(np.argsort(-effect.parts, kind="stable")[:_MOST_BARS])
     order = common[np.argsort(-effect.values[common], kind="stable")].tolist()
-    names_of_levels = shorten(effect.grid[order], 18)
+    names_of_levels = shorten(effect.grid[order])
     labels = [f"{name} ({_amount(effect, effect.parts[k])})" for name, k in zip(names_of_levels, order, strict=True)]
     gap = effect.missing is not None
+    levels = [*effect.grid[order], *["missing"] * gap]
     if gap:
         labels.append(f"missing ({_amount(effect, effect.missing_part)})")
     values = {k: np.array([*one.values[order], *[one.missing] * gap], dtype=float) for k, one in several.items()}
     if len(several) == 1:
-        draw_bars(ax, labels, next(iter(values.values())), marked=np.arange(len(labels)) == (len(order) if gap else -1))
+        missing = np.arange(len(labels)) == (len(order) if gap else -1)
+        draw_bars(ax, labels, next(iter(values.values())), marked=missing, names=levels)
     else:
-        draw_bars(ax, labels, np.zeros(len(labels)))
+        draw_bars(ax, labels, np.zeros(len(labels)), names=levels)
         for index, some in values.items():
             style = line_style(index) | {"linestyle": "none"}
-            ax.plot(some, np.arange(len(labels)), markersize=6, label=shorten([names[index]])[0], **style)
+            style |= titled(names[index])
+            ax.plot(some, np.arange(len(labels)), markersize=6, label=legend_text(names[index]), **style)
         ax.grid(True, axis="y", color=PAPER["rule"], linewidth=0.8)
     ax.axvline(0.0, color=PAPER["muted"], linewidth=0.8)
     left_out = len(effect.grid) - len(order)
@@ -327,13 +347,14 @@ def draw_pair_effect(ax: Any, pair: PairEffect) -> None:
     largest = max(float(np.abs(pair.values).max()), 1e-300)
     places = [place_values(ax, axis, grid, 14) for axis, grid in zip("xy", pair.grids, strict=True)]
     mesh = ax.pcolormesh(*places, pair.values.T, cmap=signed, shading="nearest", vmin=-largest, vmax=largest)
-    ax.set_xlabel(shorten([pair.names[0]])[0], fontsize="small", parse_math=False)
-    ax.set_ylabel(shorten([pair.names[1]])[0], fontsize="small", parse_math=False)
-    ax.set_title(f"together: {100 * pair.share:.1f} %", fontsize="small")
+    for set_label, name in zip((ax.set_xlabel, ax.set_ylabel), pair.names, strict=True):
+        set_label(shorten([name])[0], fontsize="small", parse_math=False, **titled(name))
+    ax.set_title(f"together: {percent_text(pair.share)}", fontsize="small")
     ax.tick_params(labelsize="small")
     ax.figure.colorbar(mesh, ax=ax)
+    write_ticks(ax)
 
 
 def _amount(effect: MainEffect, part: float) -> str:
     """Number of these rows, or their share where only shares are known."""
-    return f"{100 * part:.1f} %" if effect.n_rows is None else f"{part * effect.n_rows:,.6g}"
+    return percent_text(part) if effect.n_rows is None else number_text(round(part * effect.n_rows, 6))

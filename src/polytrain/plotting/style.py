@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Collection, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polytrain.checks import need
-from polytrain.texts import printable
+from polytrain.texts import printable, tick_texts
 
-#: Hues of Okabe and Ito's palette, which colour-blind readers tell apart, dark enough for thin lines on white; then
-#: black and grey.
-COLOURS = ("#0072B2", "#C04F00", "#00805E", "#A8497F", "#5A5FC7", "#8A6A00", "#000000", "#7F7F7F")
-#: The same hues for a dark background.
-DARK_COLOURS = ("#56B4E9", "#F0A04B", "#3FC79A", "#E08FC0", "#A3A8FF", "#E0C04A", "#FFFFFF", "#A0A0A0")
+#: Two hues of Okabe and Ito's palette, then others as far from each other as may be, also for red- and green-blind
+#: readers, and dark enough for thin lines on white.
+COLOURS = (
+    "#0072B2", "#C04F00", "#255D4D", "#AE117C", "#5716BE", "#B98A21",
+    "#000000", "#8C8C8C", "#588AE7", "#557E54", "#6C2600", "#6D0463",
+)  # fmt: skip
+#: About the same hues for a dark background.
+DARK_COLOURS = (
+    "#56B4E9", "#F0A04B", "#278955", "#D25C88", "#6A56EC", "#E5E0B3",
+    "#FFFFFF", "#BDBDBD", "#5E8EB9", "#B3F03C", "#DA4419", "#EAD4FD",
+)  # fmt: skip
 #: Background, text, axes, grid lines and boxes, on light and on dark pages.
 PAPER = {"paper": "#fff", "ink": "#1c1e21", "muted": "#5b6168", "rule": "#d5d9de", "panel": "#f4f6f8"}
 DARK_PAPER = {"paper": "#14171a", "ink": "#e8eaed", "muted": "#a3abb3", "rule": "#3a4047", "panel": "#1f2429"}
 
 #: Markers of lines and points, in the order of the colours.
-MARKERS = "osD^vPX*"
+MARKERS = "osD^vPX*<>hd"
 _LINE_STYLES = ("-", "--", "-.", ":")
 # More lines than this cannot be told apart; they are drawn alike.
 _MAX_LINES = 10
+# Letters in a line of a legend, and in the numbers below an axis.
+_LEGEND_LETTERS, _TICK_LETTERS = 24, 44
 
 
 class Display:
@@ -34,6 +43,7 @@ class Display:
         """Draw into ``ax``, or into a new figure, and return the display."""
         self.figure_, (self.ax_,) = begin_plots(None if ax is None else [ax], 1, *self._size())
         self._draw(self.ax_)
+        write_ticks(self.ax_)
         return self
 
     def _size(self) -> tuple[float, float]:
@@ -66,12 +76,37 @@ def clean_axes(ax: Any, title: str = "") -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
+def write_ticks(ax: Any) -> None:
+    """Write the numbers at axes and at their colour bars as `tick_texts` does; levels and dates stay as they are."""
+    from matplotlib.ticker import Formatter, FuncFormatter, MaxNLocator, ScalarFormatter
+
+    def write(axis: Any) -> None:
+        def texts(*more: float) -> list[str]:
+            return tick_texts([*axis.get_majorticklocs().tolist(), *more])
+
+        axis.set_major_formatter(FuncFormatter(lambda value, _: Formatter.fix_minus(texts(float(value))[-1])))
+        longest = max(map(len, texts()), default=0)
+        if axis.axis_name == "x" and longest > 4 and isinstance(axis.get_major_locator(), MaxNLocator):
+            axis.get_major_locator().set_params(nbins=max(_TICK_LETTERS // (longest + 2), 1))
+
+    bars = [drawn.colorbar.ax for drawn in (*ax.collections, *ax.images) if drawn.colorbar is not None]
+    for axis in (axis for some in (ax, *bars) for axis in (some.xaxis, some.yaxis)):
+        if type(axis.get_major_formatter()) is ScalarFormatter:
+            write(axis)
+
+
+def titled(name: object) -> dict[str, str]:
+    """Give what is drawn a name in full; pages show it as the title of the element, where labels are shortened."""
+    return {"gid": f"title:{printable(name)}"}
+
+
 def line_style(index: int) -> dict[str, Any]:
-    """Colour, marker and dashes of line ``index``: no two of the first 32 are alike, even without colour."""
+    """Colour, marker and dashes of line ``index``: no two of the first 48 are alike, also without colour."""
+    turn = index // len(COLOURS)
     return {
         "color": COLOURS[index % len(COLOURS)],
-        "marker": MARKERS[index % len(MARKERS)],
-        "linestyle": _LINE_STYLES[index // len(COLOURS) % len(_LINE_STYLES)],
+        "marker": MARKERS[(index + turn) % len(MARKERS)],
+        "linestyle": _LINE_STYLES[turn % len(_LINE_STYLES)],
     }
 
 
@@ -83,20 +118,30 @@ def draw_lines(
     indices: Sequence[int] | None = None,
     what: str = "lines",
     joined: bool = True,
+    marked: Collection[int] = (),
 ) -> None:
-    """Draw curves (x, y), or points, in the styles ``indices``, with a legend; more than ten of them all alike."""
-    many = len(curves) > _MAX_LINES
-    for index, (x, y), name in zip(indices or range(len(curves)), curves, names, strict=True):
-        if many:
-            label = f"each of {len(curves)} {what}" if not ax.lines else None
-            ax.plot(x, y, "-", color=COLOURS[0], alpha=0.4, linewidth=1, label=label)
+    """Draw curves (x, y), or points, in the styles ``indices``, with a legend.
+
+    Of more than ten, only those at the places ``marked`` have a style; the others are alike, and grey.
+    """
+    grey = set(range(len(curves))) - set(marked) if len(curves) > _MAX_LINES else set()
+    of_what = f"{len(grey)} other {what}" if marked else f"each of {len(grey)} {what}"
+    for place, (index, (x, y), name) in enumerate(zip(indices or range(len(curves)), curves, names, strict=True)):
+        if place in grey:
+            label = of_what if place == min(grey) else None
+            ax.plot(x, y, "-", color=PAPER["muted"], alpha=0.4, linewidth=1, label=label, **titled(name))
         else:
             style = line_style(index) | ({"markevery": max(len(x) // 8, 1)} if joined else {"linestyle": "none"})
-            ax.plot(x, y, markersize=5, label=shorten([name])[0], **style)
+            ax.plot(x, y, markersize=5, label=legend_text(name), **style, **titled(name))
     ax.grid(True, which="major", color=PAPER["rule"], linewidth=0.8)
     ax.set_axisbelow(True)
     if len(curves) > 1:
         ax.legend(fontsize="small", ncols=2 if 5 < len(curves) <= _MAX_LINES else 1)
+
+
+def legend_text(name: object) -> str:
+    """Return a name for a legend: long ones on several lines, very long ones shortened."""
+    return textwrap.fill(shorten([name], 3 * _LEGEND_LETTERS)[0], _LEGEND_LETTERS)
 
 
 def draw_bars(
@@ -108,11 +153,12 @@ def draw_bars(
     starts: ArrayLike = 0.0,
     numbers: Sequence[str] = (),
     legend: tuple[str, str] | None = None,
+    names: Sequence[object] = (),
 ) -> None:
     """Draw horizontal bars from ``starts``, the first at the top.
 
-    Bars that are ``marked`` have the second colour and a hatch, ``numbers`` are texts at the right ends, and ``legend``
-    has the names of both colours.
+    Bars that are ``marked`` have the second colour and a hatch, ``numbers`` are texts at the right ends, ``legend``
+    has the names of both colours, and ``names`` are those of the labels in full.
     """
     lengths = np.asarray(values, dtype=float)
     places = np.arange(len(lengths))
@@ -126,9 +172,9 @@ def draw_bars(
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
     for place, (text, end) in enumerate(zip(numbers, np.maximum(left, left + lengths), strict=False)):
         ax.annotate(text, (end, place), xytext=(4, 0), bbox=box, **note)
-    for tick in ax.set_yticks(places, labels):
-        for text in (tick.label1, tick.label2):
-            text.set_parse_math(False)  # a dollar in a name is a dollar
+    # A dollar in a name is a dollar.
+    for tick, name in zip(ax.set_yticks(places, labels, parse_math=False), names or labels, strict=True):
+        tick.label1.set(**titled(name))
     ax.set_ylim(len(lengths) - 0.4, -0.6)
     ax.locator_params(axis="x", nbins=4)  # long names leave little room for numbers
     ax.spines[["top", "right"]].set_visible(False)
@@ -139,15 +185,21 @@ def draw_bars(
 def place_values(ax: Any, axis: str, grid: NDArray, length: int = 24) -> NDArray:
     """Return where values are drawn on the axis "x" or "y"; levels (objects) are side by side, with their names."""
     if grid.dtype != object:
+        # There is nothing to read between whole numbers.
+        if grid.dtype.kind == "f" and np.ptp(grid) >= 1 and np.all(grid == np.round(grid)):
+            getattr(ax, f"{axis}axis").get_major_locator().set_params(integer=True)
         return grid
     places = np.arange(len(grid))
     rotated = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if axis == "x" else {}
     names = shorten(["missing" if level is None else level for level in grid], length)
-    getattr(ax, f"set_{axis}ticks")(places, names, parse_math=False, **rotated)
+    ticks = getattr(ax, f"set_{axis}ticks")(places, names, parse_math=False, **rotated)
+    for tick, level in zip(ticks, grid, strict=True):
+        tick.label1.set(**titled(level))
     return places
 
 
 def shorten(names: Sequence[object], length: int = 24) -> list[str]:
-    """Cut long names, and write out characters that change a line, so that they do not spoil the picture."""
+    """Shorten long names in the middle, since some differ at the end only; write out characters that change a line."""
     texts = [printable(name) for name in names]
-    return [text if len(text) <= length else text[: length - 1] + "…" for text in texts]
+    tail = (length - 1) // 2
+    return [text if len(text) <= length else f"{text[: length - 1 - tail]}…{text[-tail:]}" for text in texts]

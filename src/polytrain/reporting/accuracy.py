@@ -29,12 +29,15 @@ from polytrain.explain.local import cell_text
 from polytrain.explain.view import ModelView
 from polytrain.learning.losses import get_loss
 from polytrain.plotting.style import COLOURS, MARKERS, PAPER, shorten
-from polytrain.reporting.pictures import draw_curves, number, percent, picture, table
+from polytrain.reporting.pictures import draw_curves, picture, table
+from polytrain.texts import number_format, number_text, percent_text, unit_of
 
 _N_BOOTSTRAP = 400
 # Points of a calibration curve with fewer rows are noise.
 _LEAST_ROWS = 10
 _MOST_POINTS, _N_WORST = 1000, 8
+# Curves with a colour of their own, where there are too many classes for all.
+_MOST_MARKED = 6
 _COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 # Rows whose intervals are compared with their targets.
 _MOST_INTERVALS = 2000
@@ -64,7 +67,9 @@ class ScoredRows:
     @property
     def error_name(self) -> str:
         """Name of the error that `error` returns."""
-        return self.metrics[self.headline].words if self.every.labels is None else "share of wrong labels"
+        if self.every.labels is not None:
+            return "share of wrong labels"
+        return self.metrics[self.headline].words + self.unit * (self.headline in ("rmse", "mae"))
 
     @property
     def metrics(self) -> dict[str, Metric]:
@@ -75,6 +80,29 @@ class ScoredRows:
     def headline(self) -> str:
         """The metric that the model is judged by."""
         return next(iter(self.metrics))
+
+    @property
+    def unit(self) -> str:
+        """The unit of the target in parentheses, where its name ends in one, or nothing."""
+        unit = "" if self.every.labels else unit_of(self.target or "")
+        return unit and f" ({unit})"
+
+    @cached_property
+    def further(self) -> dict[str, str]:
+        """Names of the metrics that are shown beside the error, with words for them."""
+        names = ["auc", "log_loss", "balanced_error"] if self.every.labels else ["d2", "r2", "rmse", "mae"]
+        known = [name for name in names if name != self.headline and self.figures.get(name) is not None]
+        units = dict.fromkeys(("rmse", "mae"), self.unit)
+        return {
+            name: self.metrics[name].words.replace("R2", "R²").replace("D2", "D²") + units.get(name, "")
+            for name in known
+        }
+
+    @cached_property
+    def relevances(self) -> list[float]:
+        """Relevance of each column: the largest of its features; 1 where they were not learned."""
+        learned = self.view.estimator.choice_.relevances
+        return [1.0 if learned is None else float(max(learned[j] for j in group)) for group in self.view.groups]
 
     @cached_property
     def figures(self) -> dict[str, Any]:
@@ -106,7 +134,7 @@ class ScoredRows:
         if isinstance(self.view.column(column), DateColumn) and not np.isnan(value):
             date = np.datetime64(round(1440 * value), "m")
             return str(date if value % 1 else date.astype("datetime64[D]"))
-        return cell_text(value)
+        return cell_text(value) if np.isnan(value) else number_text(value, 5)
 
     def shuffled(self, columns: Sequence[int]) -> list[float]:
         """Return the rise of `error` for each column if the column is shuffled among the rows."""
@@ -132,7 +160,10 @@ class ScoredRows:
 
 
 class Comparison(NamedTuple):
-    """The error of a model with its 95 % interval, as numbers and as texts; ``how`` says on which rows."""
+    """The error of a model with its 95 % interval, as numbers and as texts, and ``more``: its `further` metrics.
+
+    ``how`` says on which rows.
+    """
 
     name: str
     how: str
@@ -140,6 +171,7 @@ class Comparison(NamedTuple):
     low: float
     high: float
     texts: tuple[str, str]
+    more: tuple[str, ...]
 
 
 def bootstrap(answers: Answers, is_rmse: bool) -> tuple[float, float]:
@@ -157,24 +189,28 @@ def bootstrap(answers: Answers, is_rmse: bool) -> tuple[float, float]:
 def compare(rows: ScoredRows, train: tuple[NDArray, Answers] | None = None) -> list[Comparison]:
     """Return the errors of the model, of a linear model of the training rows, if given, and of the best constant."""
     asked, labels, every = rows.answers, rows.every.labels, rows.every
-    loss, show = get_loss(every.loss), number if labels is None else percent
+    loss = get_loss(every.loss)
 
     def measured(name: str, how: str, answers: Answers) -> Comparison:
         error = rows.error(answers)
+        more = tuple(_text(key, rows.metrics[key].measure(answers)) for key in rows.further)
         if labels is not None and answers.weights is None:
             wrong = int((answers.predicted != answers.y).sum())
             low, high = map(float, binomtest(wrong, answers.n).proportion_ci(0.95, method="wilson"))
         else:
             some = answers.only(slice(None, None, -(-answers.n // len(rows.X))))
             low, high = bootstrap(some, rows.headline == "rmse")
-        interval = f"{number(low)} to {number(high)}" if labels is None else f"{100 * low:.2f} to {100 * high:.2f} %"
-        return Comparison(name, how, error, low, high, (show(error), interval))
+        show = number_format([low, high]) if labels is None else percent_text
+        return Comparison(
+            name, how, error, low, high, (_text(rows.headline, error), f"{show(low)} to {show(high)}"), more
+        )
 
     models: list[tuple[str, str, Answers | None]] = []
     if train is not None:
         linear = linear_answers(*train, rows.X, asked, categories(rows.view.fitted))
         kind = "logistic" if labels is not None else loss.name.capitalize() if loss.link == "log" else "ridge"
-        models.append((f"linear model ({kind} regression)", f"fitted on {train[1].n} training rows", linear))
+        how = f"fitted on {number_text(train[1].n)} training rows"
+        models.append((f"linear model ({kind} regression)", how, linear))
     constant = constant_answers(asked, asked)
     name = "always the best constant" if loss.needs_values else "always the mean"
     name = f"always {labels[constant.predicted[0]]}" if labels is not None else name
@@ -184,7 +220,7 @@ def compare(rows: ScoredRows, train: tuple[NDArray, Answers] | None = None) -> l
         for name, how, answers in models
         if answers is not None and rows.metrics[rows.headline].measure(answers) is not None
     ]
-    return [measured("this model", f"on {number(every.n)} rows", every), *others]
+    return [measured("this model", f"on {number_text(every.n)} rows", every), *others]
 
 
 def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: Sequence[int]) -> dict[str, Any]:
@@ -200,13 +236,19 @@ def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: 
         ax.set(xlim=(0, 1.05 * highest or 1.0), ylim=(len(comparisons) - 0.6, -0.8), yticks=[], xlabel=rows.error_name)
         ax.spines[["top", "right", "left"]].set_visible(False)
 
-    lines = [(model.name, model.how, *model.texts) for model in comparisons]
-    listed = table("Errors with 95 % intervals", ("model", "rows", rows.error_name, "interval"), lines, 2)
+    lines = [(model.name, model.how, *model.texts, *model.more) for model in comparisons]
+    head = ("model", "rows", rows.error_name, "95 % interval", *rows.further.values())
+    listed = table("Errors of this model and of simple ones", head, lines, 2)
     about, note = rows.error_name, f"While training: {'; '.join(error_lines(rows.view.estimator))}."
-    first = picture("Error", listed, draw, height=1.0 + 0.6 * len(lines), about=about, note=note, table=listed)
+    first = picture("Error", listed, draw, height=1.0 + 0.6 * len(lines), about=about, note=note)
+    told = {"simple": listed}
     if rows.every.labels is None:
-        return {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
-    return {"pictures": [first, *_curves(rows)], "tables": _class_tables(rows)}
+        return told | {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
+    return told | {"pictures": [first, *_curves(rows)], "classes": _class_table(rows), "matrix": _confusion(rows)}
+
+
+def _text(metric: str, value: Any) -> str:
+    return (percent_text if metric.endswith("error") else number_text)(value)
 
 
 def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
@@ -218,16 +260,17 @@ def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
     shares = {k: float((y == k).mean()) for k in areas}
     about = "mean over the classes" if several else f"for {labels[1]}"
     head = ("class", "area under ROC", "average precision", "share of the rows")
-    lines = [(labels[k], f"{area:.3f}", f"{mean:.3f}", percent(shares[k])) for k, (area, mean) in areas.items()]
+    lines = [(labels[k], *map(number_text, both), percent_text(shares[k])) for k, both in areas.items()]
     listed = table("Each class against all others", head, lines)
 
     def drawn(which: int, title: str, axes: tuple[str, str], curves: dict[int, Any], chance: Any) -> dict[str, Any]:
         values = [area[which] for area in areas.values()]
-        names = [f"{labels[k][:16]}: {value:.3f}" for k, value in zip(areas, values, strict=True)]
+        names = [f"{labels[k]}: {number_text(value)}" for k, value in zip(areas, values, strict=True)]
         curves = {k if several else 0: curve for k, curve in curves.items()}
-        draw = partial(draw_curves, curves, names, axes, chance, 0.0)
+        lowest = np.argsort(values, kind="stable")[:_MOST_MARKED].tolist()
+        draw = partial(draw_curves, curves, names, axes, chance, 0.0, marked=lowest)
         more: Any = {"table": listed} if several and not which else {}  # one is enough for both
-        return picture(f"{title} {np.mean(values):.3f}", listed, draw, about=about, **more)
+        return picture(f"{title} {number_text(np.mean(values))}", listed, draw, about=about, **more)
 
     roc = {k: roc_curve(y == k, ranking[:, k])[:2] for k in areas}
     # scikit-learn returns the precision before the recall, which is drawn along the first axis.
@@ -239,55 +282,73 @@ def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
     ]
 
 
-def _class_tables(rows: ScoredRows) -> list[dict[str, Any]]:
-    """Recall and precision of each class, and figures of all classes together."""
-    every, labels, figures = rows.every, rows.every.labels or [], rows.figures
+def _class_table(rows: ScoredRows) -> dict[str, Any]:
+    """Recall and precision of each class."""
+    every, labels = rows.every, rows.every.labels or []
     precision, recall, _, counts = precision_recall_fscore_support(
         every.y, every.predicted, labels=np.arange(len(labels)), zero_division=np.nan
     )
-    shares = zip(labels, counts.tolist(), map(percent, recall), map(percent, precision), strict=True)
-    whole = [(name.replace("_", " "), percent(figures[name])) for name in ("accuracy", "balanced_accuracy")]
-    whole += [("log loss", number(figures["log_loss"]))] if "log_loss" in figures else []
+    shares = zip(labels, counts.tolist(), map(percent_text, recall), map(percent_text, precision), strict=True)
     head = ("class", "rows", "recall", "precision")
-    of_classes = table("Recall and precision of each class", head, list(shares))
-    return [of_classes, table("All classes", ("metric", "value"), whole)]
+    return table("Recall and precision of each class", head, list(shares))
+
+
+def _confusion(rows: ScoredRows) -> dict[str, Any]:
+    """The confusion matrix, with a shade in per cent for each cell, and the mistakes that are made most often."""
+    counts, labels = np.array(rows.figures["confusion"]), rows.every.labels or []
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    wrong = counts - np.diag(np.diag(counts))
+    # Shares of mistakes are small where there are many classes: the largest is as dark as a class that is always right.
+    top = (shares * (wrong > 0)).max() or 1.0
+    shades = (55 * np.where(wrong > 0, shares / top, shares)).round(1)
+    most = np.argsort(-wrong, axis=None, kind="stable")[:_N_WORST].tolist()
+    lines = [
+        (labels[true], labels[answer], int(wrong[true, answer]), percent_text(shares[true, answer]))
+        for true, answer in (divmod(place, len(labels)) for place in most)
+        if wrong[true, answer]
+    ]
+    head = ("true class", "predicted", "rows", "of the true class")
+    mistakes = table("The most common mistakes", head, lines, 2) if len(labels) > 2 and lines else None
+    return {"rows": list(zip(labels, counts.tolist(), shades.tolist(), strict=True)), "mistakes": mistakes}
 
 
 def _residuals(rows: ScoredRows) -> list[dict[str, Any]]:
     """Scatter plots of predictions over true values, and of residuals over predictions."""
     figures, step = rows.figures, -(-len(rows.X) // _MOST_POINTS)
     y, predicted = rows.answers.y[::step], rows.answers.predicted[::step]
-    residuals, part = y - predicted, "d2" if "d2" in figures else "r2"
-    explained = f"{part[0].upper()}² {number(figures[part])}"
-    ends = [f"{end:.4g}" for end in np.quantile(residuals, [0.05, 0.25, 0.5, 0.75, 0.95])]
+    residuals, part, unit = y - predicted, "d2" if "d2" in figures else "r2", rows.unit
+    explained = f"{part[0].upper()}² {number_text(figures[part])}"
+    quantiles = np.quantile(residuals, [0.05, 0.25, 0.5, 0.75, 0.95]).tolist()
+    ends = list(map(number_format(quantiles), quantiles))
 
     def draw(ax: Any, x: NDArray, y: NDArray, slope: float, names: tuple[str, str]) -> None:
         ax.plot(x, y, ".", color=COLOURS[0], alpha=0.6)
         ax.axline((slope * x.mean(),) * 2, slope=slope, linestyle="--", color=PAPER["muted"], linewidth=1)
         ax.set(xlabel=names[0], ylabel=names[1])
 
-    names = {name: metric.words for name, metric in rows.metrics.items()} | {"largest_error": "largest error"}
-    lines = [(text, number(figures[name])) for name, text in names.items()]
-    fit = partial(draw, x=y, y=predicted, slope=1.0, names=("true value", "predicted value"))
-    rest = partial(draw, x=predicted, y=residuals, slope=0.0, names=("predicted value", "true minus predicted"))
+    answer = f"predicted value{unit}"
+    fit = partial(draw, x=y, y=predicted, slope=1.0, names=(f"true value{unit}", answer))
+    rest = partial(draw, x=predicted, y=residuals, slope=0.0, names=(answer, f"true minus predicted{unit}"))
     words = (
         f"Half of the residuals lie between {ends[1]} and {ends[3]}, 90 % between {ends[0]} and {ends[4]}; the median "
         f"is {ends[2]}"
     )
-    title, listed = "Predicted and true values", table("Errors", ("metric", "value"), lines)
+    most = f"above the line: predicted too low; the largest error is {number_text(figures['largest_error'])}"
     return [
-        picture(title, f"{len(y)} points around the diagonal; {explained}", fit, about=explained, table=listed),
-        picture("Residuals", words, rest, about="above the line: predicted too low"),
+        picture("Predicted and true values", f"{len(y)} points around the diagonal; {explained}", fit, about=explained),
+        picture("Residuals", words, rest, about=most),
     ]
 
 
 def _worst(rows: ScoredRows, columns: Sequence[int]) -> dict[str, Any]:
     """Rows with the largest residuals, with their values in the most important columns."""
     y, predicted = rows.answers.y, rows.answers.predicted
-    lines = []
-    for j in np.argsort(rows.margins, kind="stable")[:_N_WORST].tolist():
-        residual = f"{y[j] - predicted[j]:+.4g}"
-        lines.append((str(rows.places[j]), number(y[j]), number(predicted[j]), residual, *rows.cells(j, columns)))
+    lines, worst = [], np.argsort(rows.margins, kind="stable")[:_N_WORST].tolist()
+    show = number_format([*y[worst], *predicted[worst]], 4)
+    for j in worst:
+        residual = y[j] - predicted[j]
+        told = (show(y[j]), show(predicted[j]), "+" * int(residual > 0) + show(residual))
+        lines.append((str(rows.places[j]), *told, *rows.cells(j, columns)))
     head = ("row", "true", "predicted", "residual", *(rows.view.column_names[k] for k in columns))
     return table("Rows with the largest errors, and their values in the most important columns", head, lines)
 
@@ -302,7 +363,7 @@ def calibration_section(rows: ScoredRows) -> dict[str, Any]:
         return {}
     kept = counts >= min(_LEAST_ROWS, counts.max())
     stated, observed = sums / counts, right / counts
-    lines = [(f"{100 * s:.1f} %", f"{100 * r:.1f} %", int(n)) for s, r, n in zip(stated, observed, counts, strict=True)]
+    lines = [(percent_text(s), percent_text(r), int(n)) for s, r, n in zip(stated, observed, counts, strict=True)]
     listed = table("Calibration", ("mean probability", "right", "rows"), lines, 0)
     axes = "probability of the predicted class", "share that is right"
     distance = 100 * np.abs(sums - right).sum() / counts.sum()
@@ -316,10 +377,11 @@ def _coverage(rows: ScoredRows) -> dict[str, Any]:
     with suppress(ValueError):  # no rows were held out, or too few for a coverage
         for coverage, reach in zip(_COVERAGES, rows.view.fitted.half_widths(rows.X[::step], _COVERAGES), strict=False):
             shares.append(float(((predicted - reach <= y) & (y <= predicted + reach)).mean()))
-            lines.append((f"{100 * coverage:.0f} %", f"{100 * shares[-1]:.1f} %", number(float(np.median(2 * reach)))))
+            width = number_text(float(np.median(2 * reach)))
+            lines.append((percent_text(coverage), percent_text(shares[-1]), width))
     if not shares:
         return {}
-    listed = table("Coverage of intervals", ("coverage", "inside", "median width"), lines, 0)
+    listed = table("Coverage of intervals", ("coverage", "inside", f"median width{rows.unit}"), lines, 0)
     axes = "coverage", "share of true values inside"
     return {"picture": _diagonal(axes, np.array(_COVERAGES[: len(shares)]), np.array(shares), listed), "n_rows": len(y)}
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from polytrain.choice import LITTLE
 from polytrain.explain import MainEffect, PairEffect
 from polytrain.explain.effects import all_effects
 from polytrain.explain.local import explain_rows
@@ -16,7 +18,8 @@ from polytrain.explain.sites import ColumnMeasure, make_measure
 from polytrain.plotting import LocalExplanationDisplay, draw_main_effect, draw_pair_effect
 from polytrain.plotting.style import draw_bars, shorten
 from polytrain.reporting.accuracy import ScoredRows
-from polytrain.reporting.pictures import number, percent, picture, table
+from polytrain.reporting.pictures import picture, table
+from polytrain.texts import number_format, number_text, percent_text
 
 # Rows that give the distributions of the columns.
 _MOST_ROWS = 5000
@@ -28,6 +31,8 @@ _GRID, _PAIR_GRID = 200, 16
 _TAIL = 0.01
 # Pairs with a smaller share of the variance are not drawn.
 _LEAST_SHARE = 1e-4
+# Importances that are 0 but for rounding.
+_NOTHING = 1e-12
 
 _UNITS = {"identity": "the prediction", "log": "the logarithm", "logit": "the log-odds", "softmax": "the score"}
 
@@ -80,19 +85,36 @@ def effect_section(rows: ScoredRows, effects: ColumnEffects) -> dict[str, Any]:
     """Importances, and a picture of every important column and pair."""
     fitted, names, importances = rows.view.fitted, rows.view.column_names, effects.importances
     unit = "the score" if fitted.classes is not None and not fitted.has_probabilities else _UNITS[fitted.link]
+    unit += rows.unit if fitted.link == "identity" else ""
     shown, rest = list(importances)[:_MOST_BARS], list(importances)[_MOST_BARS:]
-    lines = [(names[k], percent(importances[k])) for k in rest]
+    lines = [(names[k], percent_text(importances[k])) for k in rest]
     further = table(f"{len(rest)} further columns", ("column", "importance"), lines) if rest else None
     rises = dict(zip((names[k] for k in shown), rows.shuffled(shown), strict=True))
-    show_rise = "{:+.4g}".format if fitted.classes is None else lambda rise: f"{100 * rise:+.2f} %"
+    show_rise = partial(number_text if fitted.classes is None else percent_text, signed=True)
     pictures = [
-        _bars("Importances", {names[k]: importances[k] for k in shown}, percent, table=further),
+        _bars("Importances", {names[k]: importances[k] for k in shown}, percent_text, table=further),
         _bars("Error with a column shuffled", rises, show_rise, about=f"rise of the {rows.error_name}"),
         *(_effect(rows, effects, k, unit) for k in shown[:_MOST_CURVES] if importances[k] > 0),
     ]
     shares = np.mean([(part.main_share, part.pair_share, part.rest_share) for part in effects.effects], axis=0)
     pairs = [_pair(rows, effects, k, pair) for k, pair in effects.pairs()]
-    return {"unit": unit, "shares": [percent(share) for share in shares], "pictures": pictures, "pairs": pairs}
+    told = {"unit": unit, "shares": [percent_text(share) for share in shares], "pictures": pictures, "pairs": pairs}
+    return told | {"unneeded": _unneeded(rows, importances)}
+
+
+def _unneeded(rows: ScoredRows, importances: dict[int, float]) -> dict[str, Any]:
+    """Columns that the fit found to be of little or no use, in words and as a table; nothing if there are none."""
+    unused = [k for k, importance in importances.items() if importance < _NOTHING]
+    little = [k for k in importances if rows.relevances[k] < LITTLE or k in unused]
+    if not little:
+        return {}
+    words = f"The model makes little or no use of {len(little)} of {len(importances)} columns"
+    words += f", {len(unused)} of them without any influence on the score" if unused else ""
+    share = percent_text(sum(importances[k] for k in little))
+    words += f". Together they have {share} of the importance: a model without them may be just as good."
+    names = rows.view.column_names
+    lines = [(names[k], number_text(round(rows.relevances[k], 2)), percent_text(importances[k])) for k in little]
+    return {"words": words, "table": table("Columns of little use", ("column", "relevance", "importance"), lines)}
 
 
 def _bars(title: str, bars: dict[str, float], show: Callable[[float], str], **more: Any) -> dict[str, Any]:
@@ -101,7 +123,7 @@ def _bars(title: str, bars: dict[str, float], show: Callable[[float], str], **mo
     texts, values = [show(value) for value in bars.values()], np.array(list(bars.values()))
 
     def draw(ax: Any) -> None:
-        draw_bars(ax, shorten(list(bars), 20), values, marked=values < 0, numbers=texts)
+        draw_bars(ax, shorten(list(bars)), values, marked=values < 0, numbers=texts, names=list(bars))
         ax.margins(x=0.25)
         ax.set_xlim(left=min(1.25 * values.min(), 0.0))
         ax.set_xticks([])
@@ -120,13 +142,14 @@ def _effect(rows: ScoredRows, effects: ColumnEffects, column: int, unit: str) ->
         draw_main_effect(ax, main, scores)
         (ax.set_xlabel if is_category else ax.set_ylabel)(f"effect on {unit}")
 
-    about = f"importance {percent(effects.importances[column])}"
+    about = f"importance {percent_text(effects.importances[column])}"
     if len(scores) > len(main):
         about += f"; {len(scores) - len(main)} weaker classes left out"
     words = f"Effect on {unit} " + "; ".join(_told(effect, scores[k]) for k, effect in main.items())
     if first.missing_part > 0:
-        count = percent(first.missing_part) if first.missing_count is None else f"{first.missing_count:g} rows"
-        words += f". Missing in {count}"
+        count = first.missing_count
+        words += ". Missing in "
+        words += percent_text(first.missing_part) if count is None else f"{number_text(count)} rows"
     height = 0.8 + 0.3 * n_bars if is_category else 2.8
     return picture(rows.view.column_names[column], words, draw, height=height, about=about)
 
@@ -135,8 +158,9 @@ def _told(effect: MainEffect, score: str) -> str:
     """An effect in words: that of the first levels, or of values along a curve."""
     n_values, is_category = len(effect.grid), effect.kind == "category"
     places = range(n_values) if is_category else np.linspace(0, n_values - 1, min(n_values, 6), dtype=int)
-    told = [f"{effect.values[k]:+.3g} at {value_text(effect.grid[k])}" for k in places[:_MOST_BARS]]
-    told += [] if effect.missing is None else [f"{effect.missing:+.3g} if missing"]
+    show = partial(number_text, signed=True)
+    told = [f"{show(effect.values[k])} at {value_text(effect.grid[k])}" for k in places[:_MOST_BARS]]
+    told += [] if effect.missing is None else [f"{show(effect.missing)} if missing"]
     return f"for {score}: " + ", ".join(told)
 
 
@@ -155,7 +179,7 @@ def _pair(rows: ScoredRows, effects: ColumnEffects, score: int, pair: PairEffect
         draw_pair_effect(ax, shown)
         ax.set_title("")
 
-    about = f"{percent(pair.share)} of the variance"
+    about = f"{percent_text(pair.share)} of the variance"
     if len(effects.effects) > 1:
         about += f" of the score for {rows.view.fitted.train_names[score]}"
     height = 3.0 if grids[0].dtype != object else 3.8
@@ -191,8 +215,9 @@ def row_pictures(rows: ScoredRows, measure: ColumnMeasure) -> list[dict[str, Any
 def _outcome(rows: ScoredRows, j: int) -> str:
     predicted, true, sure = rows.answers.predicted[j], rows.answers.y[j], rows.answers.probabilities
     if rows.every.labels is None:
-        return f"predicted {number(predicted)}, true {number(true)}"
-    probability = "" if sure is None else f" ({percent(float(sure[j, predicted]))})"
+        show = number_format([predicted, true], 4)
+        return f"predicted {show(predicted)}, true {show(true)}"
+    probability = "" if sure is None else f" ({percent_text(float(sure[j, predicted]))})"
     return f"predicted {rows.every.labels[predicted]}{probability}, true {rows.every.labels[true]}"
 
 

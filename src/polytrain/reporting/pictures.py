@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from polytrain.plotting.style import COLOURS, PAPER, draw_lines
+from polytrain.plotting.style import COLOURS, PAPER, draw_lines, write_ticks
 from polytrain.texts import printable
 
 # Inches: 360 units of the SVG, about the width of a phone, so that text keeps its size there.
@@ -55,10 +55,15 @@ def picture(
         draw(ax)
         if (legend := ax.get_legend()) is not None:  # below the picture, where it hides nothing
             legend.remove()
-            names = [text.get_text() for text in legend.get_texts()]
-            figure.set_figheight(height + 0.22 * -(-len(names) // 2))
-            handles: Any = legend.legend_handles
-            figure.legend(handles, names, loc="outside lower left", ncols=2, fontsize="small")
+            handles, names = ax.get_legend_handles_labels()
+            longest = max(len(line) for name in names for line in name.splitlines())
+            ncols = max(min(60 // (longest + 7), 4), 1)
+            n_lines = max(name.count("\n") + 1 for name in names)
+            figure.set_figheight(height + 0.22 * -(-len(names) // ncols) * n_lines)
+            below = figure.legend(handles, names, loc="outside lower left", ncols=ncols, fontsize="small")
+            for text, handle in zip(below.get_texts(), handles, strict=True):
+                text.set_gid(getattr(handle, "get_gid", lambda: None)())
+        write_ticks(ax)
         no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(stream, format="svg", transparent=True, metadata=no_metadata)
     svg = _inline(ElementTree.fromstring(stream.getvalue()), f"{title}. {words}")
@@ -66,10 +71,10 @@ def picture(
 
 
 def draw_curves(
-    curves: dict[int, Any], names: Sequence[str], axes: tuple[str, str], reference: Any, low: float, ax: Any
+    curves: dict[int, Any], names: Sequence[str], axes: Any, reference: Any, low: float, ax: Any, marked: Any = ()
 ) -> None:
-    """Draw curves between ``low`` and 1 with a dashed line, in the colours of the classes."""
-    draw_lines(ax, list(curves.values()), names, indices=list(curves))
+    """Draw curves between ``low`` and 1 with a dashed line, in the colours of the classes; see `draw_lines`."""
+    draw_lines(ax, list(curves.values()), names, indices=list(curves), what="classes", marked=marked)
     ax.plot(*reference, "--", color=PAPER["muted"], linewidth=1)
     ax.set(xlim=(low - 0.02, 1.02), ylim=(low - 0.02, 1.03), xlabel=axes[0], ylabel=axes[1])
 
@@ -88,6 +93,10 @@ def _inline(root: ElementTree.Element, description: str) -> Any:
         attributes, element.attrib = element.attrib, {}
         for name, value in attributes.items():
             if name == "id" and element.tag == "g":
+                if value.startswith("title:"):  # see `titled`
+                    title = ElementTree.Element("title")
+                    title.text = value[6:]
+                    element.insert(0, title)
                 name, value = "class", "map" if value.startswith("QuadMesh") else ""
             elif name in ("style", "fill", "stroke"):
                 parts = [part for part in value.split("; ") if not part.startswith(("font-family", "stroke-linejoin"))]
@@ -109,15 +118,3 @@ def _inline(root: ElementTree.Element, description: str) -> Any:
 def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], n_texts: int | None = 1) -> dict[str, Any]:
     """Return a table for the page; columns after the first ``n_texts`` are aligned right, with None no column."""
     return {"caption": caption, "head": head, "rows": rows, "n_texts": len(head) if n_texts is None else n_texts}
-
-
-def percent(share: float) -> str:
-    """Return a share in per cent."""
-    return "-" if share != share else f"{100 * share:.2f} %"
-
-
-def number(value: Any) -> str:
-    """Return an integer with thin spaces between thousands, or five digits of another number."""
-    if value is None or value != value:
-        return "-"
-    return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else f"{value:.5g}"

@@ -25,11 +25,10 @@ from polytrain.models import FittedModel, fitted_model
 from polytrain.plotting.style import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
 from polytrain.reporting.accuracy import ScoredRows, calibration_section, compare, error_section
 from polytrain.reporting.effects import ColumnEffects, effect_section, row_pictures
-from polytrain.reporting.pictures import number, percent
 from polytrain.reporting.training import settings_section, training_section
 from polytrain.rows.checking import check_offset
 from polytrain.tables import ReadOptions, TableModel
-from polytrain.texts import printable, short_list
+from polytrain.texts import number_text, percent_text, printable, short_list
 from polytrain.version import __version__
 
 # Rows that curves, comparisons and explanations are made from.
@@ -224,11 +223,12 @@ def _template() -> Any:
     def shown(value: Any) -> Any:
         if isinstance(value, Markup):
             return value
-        return number(value) if isinstance(value, int) else printable(value)
+        text = number_text(value) if isinstance(value, int) else printable(value)
+        return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
     loader = PackageLoader("polytrain.reporting")
     environment = Environment(loader=loader, autoescape=True, finalize=shown, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"number": number, "percent": percent}
+    environment.filters |= {"number": number_text, "percent": percent_text}
     return environment.get_template("page.html.jinja")
 
 
@@ -248,6 +248,7 @@ def _make_page(
         scored=rows,
         most_important=rows.view.column_names[important[0]],
         comparisons=comparisons,
+        warnings=rows.view.estimator.warnings_,
         errors=error_section(rows, comparisons, important[:_MOST_VALUES]),
         calibration=calibration_section(rows),
         effects=effect_section(rows, effects),

@@ -11,7 +11,8 @@ from polytrain.estimators.summary import model_facts
 from polytrain.plotting import ConvergenceDisplay
 from polytrain.plotting.style import PAPER, draw_lines
 from polytrain.reporting.accuracy import ScoredRows
-from polytrain.reporting.pictures import number, percent, picture, table
+from polytrain.reporting.pictures import picture, table
+from polytrain.texts import number_text, percent_text
 
 _REASONS = {"tolerance": "the objective no longer changed", "max_sweeps": "the largest number of sweeps was reached"}
 
@@ -51,11 +52,11 @@ def _trials(trials: Any) -> dict[str, Any]:
 
     loss, head = "Mean loss on held-out rows", ("step", "basis", "bandwidth", "alpha", "rank", "rows", "error")
     lines = [
-        (t.step, t.basis, number(t.bandwidth), number(t.alpha), t.rank or "any", t.n_rows, number(t.error))
+        (t.step, t.basis, *map(number_text, (t.bandwidth, t.alpha)), t.rank or "any", t.n_rows, number_text(t.error))
         for t in trials
     ]
     counts = ", ".join(f"{(steps == step).sum()} for the {step}" for step in kinds)
-    words = f"{loss}; the smallest, of trial {best + 1}, is {errors[best]:.4g}. {counts}"
+    words = f"{loss}; the smallest, of trial {best + 1}, is {number_text(errors[best])}. {counts}"
     about = "each point is a model, the best is ringed" + (f"; {hidden} far above left out" if hidden else "")
     return picture("Trials", words, draw, about=about, table=table(loss, head, lines, 2), summary="All trials")
 
@@ -65,7 +66,7 @@ def _convergence(estimator: Any, names: Any) -> dict[str, Any]:
     note = f"It stopped because {_REASONS.get(estimator.stop_reason_, estimator.stop_reason_)}."
     return picture(
         "Convergence",
-        "Objective after the last sweep: " + "; ".join(f"{name} {value:.4g}" for name, value in last.items()),
+        "Objective after the last sweep: " + "; ".join(f"{name} {number_text(value)}" for name, value in last.items()),
         lambda ax: ConvergenceDisplay.from_estimator(estimator, ax=ax),
         about="mean loss with its regularisation",
         note=note,
@@ -76,11 +77,11 @@ def settings_section(rows: ScoredRows) -> dict[str, Any]:
     """Tables of the model, the data, the cost and the columns."""
     view, facts = rows.view, model_facts(rows.view.estimator)
     if (labels := facts.get("classes")) is not None:
-        facts["classes"] = f"{len(labels)}: {', '.join(labels[:12])}{', …' if len(labels) > 12 else ''}"
+        more = f" and {number_text(len(labels) - 50)} more" if len(labels) > 50 else ""
+        facts["classes"] = f"{number_text(len(labels))}: {', '.join(labels[:50])}{more}"
     data = {"evaluated on": rows.source, "rows evaluated": rows.every.n, "target": rows.target or "not recorded"}
-    columns, relevances = [], view.estimator.choice_.relevances
-    for k, group in enumerate(view.groups):
-        relevance = 1.0 if relevances is None else max(relevances[j] for j in group)
+    columns = []
+    for k, (group, relevance) in enumerate(zip(view.groups, rows.relevances, strict=True)):
         needed = f"{relevance:.2f}{', hardly needed' if relevance < LITTLE else ''}"
         missing = "learned" if any(view.fitted.maps[j].has_missing for j in group) else "none in training"
         columns.append((view.column_names[k], view.column(k).kind, ", ".join(view.levels(k) or ()), missing, needed))
@@ -94,11 +95,11 @@ def settings_section(rows: ScoredRows) -> dict[str, Any]:
 
 
 def _fact(name: str, value: Any) -> tuple[str, str]:
-    text = number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    text = number_text(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
     if isinstance(value, float) and name.endswith("error"):
-        text = percent(value)
+        text = percent_text(value)
     elif isinstance(value, float) and name.endswith("seconds"):
-        text = f"{value:.2f} s"
+        text += " s"
     return name.replace("_", " "), text
 
 
@@ -108,8 +109,8 @@ def _cost(rows: ScoredRows) -> dict[str, str]:
     n_products = sum(core.size + core.shape[0] * core.shape[2] for train in fitted.trains for core in train.cores)
     digits = sum(np.log10(n) for n in fitted.maps.dims)
     return {
-        **({} if rows.file_bytes is None else {"model file": f"{number(rows.file_bytes)} bytes"}),
-        "coefficients of the full tensor": f"10^{digits:.0f}" if digits > 9 else number(int(np.prod(fitted.maps.dims))),
-        "multiplications per row": f"about {number(int(n_products))}",
-        "reading and scoring": f"{number(int(rows.every.n / max(rows.seconds, 1e-9)))} rows per second",
+        **({} if rows.file_bytes is None else {"model file": f"{number_text(rows.file_bytes)} bytes"}),
+        "coefficients of the full tensor": f"10^{digits:.0f}" if digits > 9 else number_text(np.prod(fitted.maps.dims)),
+        "multiplications per row": f"about {number_text(n_products)}",
+        "reading and scoring": f"{number_text(int(rows.every.n / max(rows.seconds, 1e-9)))} rows per second",
     }
