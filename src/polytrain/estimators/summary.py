@@ -65,7 +65,7 @@ class Summary:
         facts, n = model_facts(estimator), len(view.column_names)
         title = f"{facts['estimator']}: {n:,} column{'s' * (n > 1)}, {facts['parameters']:,} parameters"
         lines = *_settings(estimator, facts), *_column_facts(estimator, view)
-        warned = tuple(map(printable, getattr(estimator, "warnings_", ())))
+        warned = tuple(map(printable, estimator.warnings_))
         return cls(title, error_lines(estimator), tuple(line for line in lines if line[1]), _importances(view), warned)
 
     def __str__(self) -> str:
