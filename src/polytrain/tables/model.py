@@ -130,9 +130,10 @@ class TableModel:
         wanted = 1 if self.fitted.one_output else self.fitted.n_trains
         goals = self.layout.find_targets(table, given, wanted) if with_target else None
         reader = RowReader(self.layout, self.estimator, table, goals or (), decimal, say or (lambda text: None))
+        has_warned = False
         for frame in table.blocks():
             X = self._features(reader.read(frame), table)
-            self.fitted.warn_of_range(X)
+            has_warned = has_warned or self.fitted.warn_of_range(X)
             if goals is None:
                 yield PreparedBlock(frame, X)
                 continue
