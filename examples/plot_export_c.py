@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -23,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from polytrain import TensorTrainClassifier
+from polytrain import DataWarning, TensorTrainClassifier
 from polytrain.export import to_c
 from polytrain.plotting import COLOURS, clean_axes
 
@@ -32,6 +33,8 @@ from polytrain.plotting import COLOURS, clean_axes
 # would choose functions that suit the columns better, and their tables would make the program
 # ten times as large.
 
+# Radius, perimeter and area of a nucleus are nearly copies of each other, of which a fit warns.
+warnings.filterwarnings("ignore", category=DataWarning)
 X, y = load_breast_cancer(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(
     X, y, test_size=0.4, stratify=y, random_state=0

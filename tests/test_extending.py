@@ -151,6 +151,7 @@ def test_the_linear_start_of_a_map_is_the_additive_model(cosine, table):
     np.testing.assert_allclose(start.predict(X), expected, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 @pytest.mark.parametrize("basis", ["cosine", ["power", "cosine", "legendre"]])
 def test_a_map_goes_through_files_explanations_and_exports(cosine, table, tmp_path, basis):
     X, y = table

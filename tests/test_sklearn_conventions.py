@@ -33,6 +33,7 @@ def run_check(estimator, check):
     check(estimator)
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 @parametrize_with_checks(MANY_SETTINGS)
 def test_scikit_learn_checks(estimator, check):
     run_check(estimator, check)
@@ -43,6 +44,7 @@ def _wrong_checks(estimator):
     return {"check_regressor_multioutput": "negative targets"} if estimator.loss == "poisson" else {}
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 @pytest.mark.slow
 @parametrize_with_checks(MORE_SETTINGS, expected_failed_checks=_wrong_checks)
 def test_scikit_learn_checks_of_more_settings(estimator, check):

@@ -235,6 +235,7 @@ def test_sizes_survive_files_and_warm_starts(friedman, learned, tmp_path):
     np.testing.assert_array_equal(warm.relevances_, learned.relevances_)
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_pure_noise_leaves_all_columns_alike():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(150, 8)), rng.normal(size=150)

@@ -193,6 +193,22 @@ def test_predict_equals_the_estimator(model, people, tmp_path, capsys):
     assert (tmp_path / "out.csv").read_text().splitlines() == ["prediction", *(row["prediction"] for row in rows)]
 
 
+def test_data_warnings_are_notes(people, model, tmp_path, capsys):
+    """What a fit warns of in Python, the command line says once; it also warns of rows unlike those in training."""
+    lines = people.read_text().splitlines()
+    again = ["job2", *("" if (job := line.split(",")[2]) == "" else f"a {job}" for line in lines[1:])]
+    (tmp_path / "copy.csv").write_text("\n".join(map(",".join, zip(lines, again, strict=True))))
+    argv = ["fit", tmp_path / "copy.csv", "--target", "rich", "--out", tmp_path / "m", "--folds", "2", *GIVEN]
+    assert main([str(word) for word in argv]) == 0
+    err = capsys.readouterr().err
+    assert err.count("note: columns are nearly copies of each other (correlation of ranks): 'job', 'job2' (1.00).") == 1
+    assert len(polytrain.load(tmp_path / "m").warnings_) == 1
+    (tmp_path / "new.csv").write_text("age,job,grade\n" + "400,cook,2\n" * 3)
+    assert main(["predict", str(model), str(tmp_path / "new.csv")]) == 0
+    err = capsys.readouterr().err
+    assert err.count("note: 3 of 3 rows lie outside of the range of the training rows, most often in column 'age'") == 1
+
+
 def test_predict_missing_cells_and_new_categories(chosen, tmp_path, capsys):
     """Missing cells are a matter of course, new categories are counted and count as the mean."""
     (tmp_path / "new.csv").write_text("age,job,grade\n?,,?\n30,cook,2\n30,NA,2\n")

@@ -137,7 +137,7 @@ def test_terms_of_rows_are_the_components(mixed):
     assert variance(higher, weights) / found.deviation**2 == pytest.approx(found.rest_share, abs=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore:.* were far beyond the training targets")
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("given", [True, False])
 def test_effects_sum_to_the_score(name, given):

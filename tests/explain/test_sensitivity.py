@@ -1,12 +1,13 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from model_ranges import ranges
 
-from polytrain import Polynomial, TensorTrain
+from polytrain import Polynomial, TensorTrain, TensorTrainRegressor
 from polytrain.basis import BASES
-from polytrain.explain import feature_importances, sobol_indices
+from polytrain.explain import explain_local, feature_importances, sobol_indices
 from power_models import power_regressor
 
 
@@ -205,3 +206,40 @@ def test_errors(make_model):
         sobol_indices(model, sample_weight=[1.0])
     with pytest.raises(ValueError, match="3 features"):
         sobol_indices(model, [[1.0, 2.0, 3.0]])
+
+
+def test_groups_of_columns_count_as_one():
+    """The index of a set is what no column outside of it explains; contributions of a group add up."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(-1, 1, (200, 4)), columns=["a", "b", "c", "d"])
+    y = X["a"] + X["a"] * X["c"] + X["b"] * X["d"]
+    model = TensorTrainRegressor(basis="power", rank=3, alpha=1e-6, random_state=0).fit(X, y)
+    indices, found = sobol_indices(model, X), feature_importances(model, X, groups=[["c", "b"], ["d"]])
+    assert found.feature_names == ("a", "c & b", "d")
+    inside = indices.first[0, 0] + indices.first[0, 3] + indices.second[0, 0, 3]
+    expected = np.array([indices.total[0, 0], 1.0 - inside, indices.total[0, 3]])
+    np.testing.assert_allclose(found.importances, expected / expected.sum(), rtol=1e-6)
+    alone, together = explain_local(model, X[:5]), explain_local(model, X[:5], groups=[[1, 2]])
+    np.testing.assert_allclose(together.values[:, 1], alone.values[:, 1] + alone.values[:, 2], rtol=1e-12)
+    np.testing.assert_array_equal(together.values[:, [0, 2]], alone.values[:, [0, 3]])
+    assert together.cells[0][1] == f"{alone.cells[0][1]}, {alone.cells[0][2]}"
+    assert explain_local(model, X[:5], groups="auto").column_names == ("a", "b", "c", "d")
+    copied = X.assign(b=X["a"] + 0.01 * X["b"])
+    assert explain_local(model, X[:5], X_background=copied, groups="auto").column_names == ("a & b", "c", "d")
+
+
+@pytest.mark.parametrize(
+    ("groups", "X", "message"),
+    [
+        ("auto", None, r"groups must be None, 'auto' with rows X, or a list of groups, got 'auto'"),
+        ("all", [[0.0, 0.0]], "got 'all'"),
+        ([[0, 1], [1]], None, r"groups must not share columns, got \[\[0, 1\], \[1\]\]. Name every column once"),
+        ([[0, 5]], None, "column must be an integer between 0 and 1, got 5"),
+        ([["z"]], None, "there is no column 'z'"),
+    ],
+)
+def test_wrong_groups_are_refused(groups, X, message):
+    rows = np.random.default_rng(0).uniform(-1, 1, (50, 2))
+    model = TensorTrainRegressor(rank=1, alpha=0.1, max_sweeps=1, random_state=0).fit(rows, rows[:, 0])
+    with pytest.raises(ValueError, match=message):
+        feature_importances(model, X, groups=groups)

@@ -19,6 +19,8 @@ from polytrain import TensorTrainRegressor
 from polytrain.export import to_c
 from power_models import power_classifier, power_regressor
 
+pytestmark = pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
+
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 FLAGS = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Wshadow", "-Wmissing-prototypes", "-Werror"]
@@ -201,7 +203,6 @@ def test_missing_values(tmp_path, bases, dtype, tolerance):
     assert_close(found, expected, tolerance)
 
 
-@pytest.mark.filterwarnings("ignore:.* were far beyond the training targets")
 @needs_compiler
 @pytest.mark.parametrize("name", DEFAULT_MODELS)
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", DOUBLE), ("float32", 1e-3)])

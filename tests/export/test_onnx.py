@@ -23,6 +23,8 @@ from polytrain import TensorTrainClassifier
 from polytrain.export import register_onnx_converters, to_onnx
 from power_models import power_classifier, power_regressor
 
+pytestmark = pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
+
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 skl2onnx = pytest.importorskip("skl2onnx")
@@ -107,7 +109,6 @@ def test_missing_values_in_a_pipeline():
     assert_allclose(next(iter(found.values()))[:, 0], model.model_.predict(rows), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.filterwarnings("ignore:.* were far beyond the training targets")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", DEFAULT_MODELS)
 def test_default_models(name, dtype):

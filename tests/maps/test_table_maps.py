@@ -22,6 +22,8 @@ from polytrain.rows.rows import positive_rows
 from polytrain.rows.summary import RowSketch, sketch_rows, summarise
 from power_models import power_classifier, power_regressor
 
+pytestmark = pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
+
 BASES = [*InterpolatedMap.bases, "category"]
 
 
@@ -120,7 +122,6 @@ def test_very_many_levels_are_cut_to_the_frequent_ones():
     assert feature_map.points[0] == 936
 
 
-@pytest.mark.filterwarnings("ignore:column . has .* levels")
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize("kind", ["constant", "two values", "integers", "huge", "outlier", "lognormal", "tiny"])
 def test_odd_columns_are_fine(basis, kind):

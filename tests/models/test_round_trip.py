@@ -136,7 +136,6 @@ def test_a_checkpoint_is_not_stored(tmp_path, kind):
 
 
 @pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
-@pytest.mark.filterwarnings("ignore:.* were far beyond the training targets")
 @pytest.mark.parametrize("name", DEFAULT_MODELS)
 def test_default_models(tmp_path, name):
     model, rows, _ = default_case(name)

@@ -89,6 +89,7 @@ def test_missing_values_and_levels():
     assert "day = missing" in labels(display)
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 @pytest.mark.parametrize("format", ["svg", "png"])
 def test_hostile_names_stay_text(format):
     rng = np.random.default_rng(0)

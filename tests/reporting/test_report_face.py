@@ -174,6 +174,7 @@ def test_classes_keep_their_colours():
     assert [len(shown[title]) for title in ("ROC:", "Precision-recall:", "x1", "Convergence")] == [6, 6, 4, 6]
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 def test_rows_are_scored_once(monkeypatch):
     X = np.random.default_rng(0).normal(size=(157, 2))
     model = TensorTrainRegressor(basis="power", rank=1, alpha=1e-3, random_state=0).fit(X, X[:, 0])

@@ -117,7 +117,7 @@ def fit(arguments: argparse.Namespace) -> None:
         arguments.data,
         arguments.target[0] if len(arguments.target) == 1 else arguments.target,
         reading=common.read_options(arguments, "auto"),
-        say=None if arguments.quiet else common.say,
+        say=(lambda line: None) if arguments.quiet else common.say,
         spell=common.flag,
         on_fitted=None if in_place else lambda model: model.save(arguments.out),
         **parameters,

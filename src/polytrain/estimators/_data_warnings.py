@@ -14,7 +14,7 @@ from polytrain.choice.calibration import held_out_losses
 from polytrain.decisions import Softmax, TwoClasses
 from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import is_sequence
-from polytrain.maps import CategoryMap, MapList, PolynomialMap
+from polytrain.maps import CategoryMap, InterpolatedMap, MapList, PolynomialMap
 from polytrain.maps.category import MOST_LEVELS
 from polytrain.rows import Rows
 from polytrain.rows.oddities import oddities
@@ -51,12 +51,13 @@ def warn_of_rows(rows: Rows, maps: MapList) -> None:
 
 def warn_of_parameters(estimator: Any, settings: Settings) -> None:
     """Warn of parameters that were given and have no effect with any of the bases."""
-    is_polynomial = [basis in PolynomialMap.bases for basis in settings.bases]
-    if any(is_polynomial) and not all(is_polynomial):
-        return
-    names, remedy = (("degree", "scale"), listed(PolynomialMap.bases))
-    if any(is_polynomial):
+    bases = set(settings.bases)
+    if bases <= {"auto", *InterpolatedMap.bases, *CategoryMap.bases}:
+        names, remedy = ("degree", "scale"), listed(PolynomialMap.bases)
+    elif bases <= {*PolynomialMap.bases}:
         names, remedy = ("bandwidth", "relevance"), "auto"
+    else:
+        return
     for name in names:
         value, usual = getattr(estimator, name), signature(type(estimator)).parameters[name].default
         if is_sequence(value) or (value != usual and not (value is None and usual == "auto")):

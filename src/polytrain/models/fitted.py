@@ -208,23 +208,25 @@ class FittedModel:
                 raise ValueError(f"X contains NaN in feature {name}, which had none in training. Impute.")
         return rows
 
-    def warn_of_range(self, X: Array) -> None:
-        """Warn if many of the checked rows (N, d) lie outside of the range of the training rows, or some do far."""
+    def warn_of_range(self, X: Array) -> bool:
+        """Warn if many checked rows (N, d) lie outside of the range in training, or some do far; return whether."""
         some = X[:: 1 + len(X) // _RANGE_ROWS]
         with np.errstate(over="ignore"):
             low, high = self._ranges.astype(X.dtype)
             reach = _FAR * high - _FAR * low
             beyond, far = (np.count_nonzero((some < low - r) | (some > high + r), axis=0) for r in (0.0, reach))
         n_rows, k = len(some), int(np.argmax(beyond + far))
-        if far.max() > _FAR_SHARE * n_rows or beyond.max() > max(_OUTSIDE_SHARE * n_rows, _LEAST_OUTSIDE):
-            outside, values = (low > X) | (high < X), X[:, k]
-            name = k if self.feature_names is None else repr(self.feature_names[k])
-            warn_of_data(
-                f"{outside.any(axis=1).sum()} of {len(X)} rows lie outside of the range of the training rows, most "
-                f"often in column {name}: {outside[:, k].sum()} rows, with values from {np.nanmin(values):.4g} to "
-                f"{np.nanmax(values):.4g}, in training {low[k]:.4g} to {high[k]:.4g}. Such values count as the end of "
-                "that range. Check units, or train on rows like these."
-            )
+        if far.max() <= _FAR_SHARE * n_rows and beyond.max() <= max(_OUTSIDE_SHARE * n_rows, _LEAST_OUTSIDE):
+            return False
+        outside, values = (low > X) | (high < X), X[:, k]
+        name = k if self.feature_names is None else repr(self.feature_names[k])
+        warn_of_data(
+            f"{outside.any(axis=1).sum()} of {len(X)} rows lie outside of the range of the training rows, most often "
+            f"in column {name}: {outside[:, k].sum()} rows, with values from {np.nanmin(values):.4g} to "
+            f"{np.nanmax(values):.4g}, in training {low[k]:.4g} to {high[k]:.4g}. Such values count as the end of that "
+            "range. Check units, or train on rows like these."
+        )
+        return True
 
     @cached_property
     def _ranges(self) -> Array:

@@ -157,9 +157,10 @@ class TableModel:
         weight_at = self.layout.find_other(table, "weight", weight) if with_target else None
         among = [k for k in (*(goals or ()), offset_at, weight_at) if k is not None]
         reader = RowReader(self.layout, self.estimator, table, among, decimal, say or (lambda text: None))
+        has_warned = False
         for frame in table.blocks():
             X, offsets = self._features(reader.read(frame), table), reader.others("offset", frame, offset_at)
-            self.fitted.warn_of_range(X)
+            has_warned = has_warned or self.fitted.warn_of_range(X)
             if goals is None:
                 yield PreparedBlock(frame, X, offset=offsets)
                 continue
