@@ -16,7 +16,14 @@ from polytrain.models import FittedModel
 from polytrain.rows import Rows
 from polytrain.rows.rows import Scored
 from polytrain.rows.summary import target_hashes
-from polytrain.uncertainty import LeftOutErrors, TrainUncertainty, Uncertainty, fit_noise, leverages_of_rows
+from polytrain.uncertainty import (
+    TrainUncertainty,
+    Uncertainty,
+    blocks_of_functions,
+    fit_scale,
+    fit_stretch,
+    leverages,
+)
 
 #: Moments of every core, for every train.
 Moments = Sequence[Sequence[CoreMoments]]
@@ -39,56 +46,91 @@ def set_apart(rows: Rows, fraction: float) -> tuple[Rows, Rows]:
 def fit_uncertainty(
     model: FittedModel, choice: Choice, moments: Moments, rows: Rows, apart: Rows | None, before: Any
 ) -> FittedModel:
-    """Return the model with its uncertainty, from rows ``apart`` or from those that the choice left out.
+    """Return the model with its uncertainty, from rows that the choice left out and, if there are any, rows ``apart``.
 
+    What the choice left out says where errors are large. Rows ``apart`` have no part in this, and only say how large.
     A warm start goes on from the model ``before``, whose errors it keeps where there are none.
     """
-    alpha, trains = choice.plan.alpha, []
-    left_out = choice.held_out if apart is None else apart
-    if left_out is None:
-        factors = (model.size / before.size).tolist()  # targets may be divided by other numbers than before
-        for own, measured, factor in zip(before.uncertainty.trains, moments, factors, strict=True):
-            errors = replace(own.left_out, errors=own.left_out.errors / factor)
-            trains.append(TrainUncertainty(tuple(measured), alpha, own.reach, own.noise / factor**2, errors))
-        return replace(model, uncertainty=Uncertainty(tuple(trains), guaranteed=False))
+    reach = 2.0 / rows.sketch.n_distinct
+    trains = [TrainUncertainty(tuple(measured), choice.plan.alpha, reach) for measured in moments]
     # Overflow makes the uncertainty infinite, which is right.
     with np.errstate(over="ignore", invalid="ignore"):
-        question = partial(_values_and_leverages, model, moments, alpha)
-        errors, heights, weights = _left_out(model, question, left_out)
-        if not len(weights) or not (np.isfinite(errors).all() and np.isfinite(heights).all()):
-            return model
-        for measured, own_errors, own_heights in zip(moments, errors.T, heights.T, strict=True):
-            factor = 2.0 / rows.sketch.n_distinct
-            noise, stretch = fit_noise(own_errors, factor * own_heights, weights)
-            reach = stretch * factor
-            scaled = LeftOutErrors.of(own_errors / np.sqrt(1.0 + reach * own_heights), weights)
-            trains.append(TrainUncertainty(tuple(measured), alpha, reach, noise, scaled))
-    return replace(model, uncertainty=Uncertainty(tuple(trains), guaranteed=apart is not None))
+        if choice.held_out is not None:
+            trains = _with_scales(model, trains, choice.held_out)
+        elif apart is None:
+            trains = _of_before(model, trains, before)
+        uncertainty = Uncertainty(tuple(trains), guaranteed=apart is not None)
+        if apart is not None:
+            errors, weights, widths = _left_out(model, partial(_widths, model, uncertainty), apart)
+            trains = [own.with_errors(e, w, weights) for own, e, w in zip(trains, errors.T, widths.T, strict=True)]
+    known = all(np.isfinite(own.noise) and own.left_out.n_rows for own in trains)
+    return replace(model, uncertainty=Uncertainty(tuple(trains), apart is not None)) if known else model
+
+
+def _with_scales(model: FittedModel, trains: Sequence[TrainUncertainty], held_out: HeldOut) -> list[TrainUncertainty]:
+    """Return what ``held_out`` says about every train: where errors are large, and how large."""
+    errors, weights, facts = _left_out(model, partial(_leverages_and_functions, model, trains), held_out)
+    scores, heights, functions = np.split(facts, [len(trains), 2 * len(trains)], axis=1)
+    if not len(weights) or not (np.isfinite(errors).all() and np.isfinite(heights).all()):
+        return list(trains)
+    known = []
+    for own, *columns in zip(trains, errors.T, scores.T, heights.T, strict=True):
+        own_errors, own_scores, own_heights = columns
+        reach = own.reach * fit_stretch(own_errors, own.reach * own_heights, weights)
+        widths = np.sqrt(1.0 + reach * own_heights)
+        scale, logarithms = fit_scale(own_errors / widths, weights, own_scores, functions, model.maps.dims)
+        scaled = replace(own, reach=reach, scale=scale)
+        known.append(scaled.with_errors(own_errors, widths * np.exp(logarithms), weights))
+    return known
+
+
+def _of_before(model: FittedModel, trains: Sequence[TrainUncertainty], before: Any) -> list[TrainUncertainty]:
+    """Return what the model ``before`` knows, for targets that are shifted and divided by other numbers."""
+    known, factors = [], (model.size / before.size).tolist()
+    shifts = ((model.shift - before.shift) / before.size).tolist()
+    for own, old, factor, shift in zip(trains, before.uncertainty.trains, factors, shifts, strict=True):
+        errors, scale = replace(old.left_out, errors=old.left_out.errors / factor), old.scale
+        if scale is not None:
+            scale = replace(scale, curve=np.stack([(scale.curve[0] - shift) / factor, scale.curve[1]]))
+        known.append(replace(own, reach=old.reach, scale=scale, noise=old.noise / factor**2, left_out=errors))
+    return known
 
 
 def _left_out(model: FittedModel, question: Callable[[NDArray], NDArray], left_out: Any) -> tuple[NDArray, ...]:
-    """Errors and leverages (N, n_trains) of different rows that were not learned from, and their weights (N,).
+    """Errors (N, n_trains) of different rows that were not learned from, their weights (N,), and facts (N, q).
 
-    ``left_out`` are rows that the model scores, or a `HeldOut`, which has scores of models without these rows.
+    ``left_out`` are rows that the model scores, or a `HeldOut`, which has scores of models without these rows: these
+    come before the other facts. The question returns values of all trains and then the facts, (n_trains + q, N).
     """
     is_held_out = isinstance(left_out, HeldOut)
     seen = Scored.merge(rows.scored(question) for rows in (left_out.rows if is_held_out else [left_out]))
-    scores, heights = np.split(seen.scores, 2, axis=1)
+    scores, facts = np.split(seen.scores, [model.n_trains], axis=1)
     kept = np.ones(len(scores), dtype=bool)
     if is_held_out:
         hashes, rows = np.unique(left_out.hashes, return_index=True)
         place = np.minimum(np.searchsorted(hashes, seen.hashes), len(hashes) - 1)
         kept = hashes[place] == seen.hashes
         scores = left_out.scores[rows[place]]
+        facts = np.hstack([scores, facts])
     y = seen.y if seen.y.ndim == 2 else seen.y[:, None]
     errors = (y - model.shift) / model.size - scores
     # Equal rows are one row with all of their weight: repetition adds no certainty.
     _, first, place = np.unique(target_hashes(seen.hashes, seen.y)[kept], return_index=True, return_inverse=True)
     weights = np.bincount(place, seen.weights[kept], minlength=len(first))
-    return errors[kept][first], heights[kept][first], weights
+    return errors[kept][first], weights, facts[kept][first]
 
 
-def _values_and_leverages(model: FittedModel, moments: Moments, alpha: float, X: NDArray) -> NDArray:
-    """Values of every train for rows X (N, d), and then their leverages, (2 trains, N)."""
-    parts = [(cores, measured, alpha) for cores, measured in zip(model.cores, moments, strict=True)]
-    return np.vstack([model.values(X), leverages_of_rows(parts, model.maps, X)])
+def _leverages_and_functions(model: FittedModel, trains: Sequence[TrainUncertainty], X: NDArray) -> NDArray:
+    """Values of every train for rows X (N, d), their leverages, and all functions but the constants, (q, N)."""
+    facts = np.empty((len(trains) + sum(model.maps.dims) - len(model.maps), len(X)))
+    for rows, values in blocks_of_functions(model.maps, X):
+        for out, own, cores in zip(facts, trains, model.cores, strict=False):
+            out[rows] = leverages(cores, own.moments, own.alpha, values)
+        facts[len(trains) :, rows] = np.concatenate([functions[1:] for functions in values])
+    return np.vstack([model.values(X), facts])
+
+
+def _widths(model: FittedModel, uncertainty: Uncertainty, X: NDArray) -> NDArray:
+    """Values of every train for rows X (N, d), and then the expected sizes of errors, (2 trains, N)."""
+    values = model.values(X)
+    return np.vstack([values, uncertainty.widths(values, model.cores, model.maps, X)])

@@ -23,7 +23,7 @@ from polytrain.models.file import Document, ModelFileError
 from polytrain.models.fitted import FittedModel
 from polytrain.tensor.decompose import split_exponent
 from polytrain.tensor_file import DTYPES
-from polytrain.uncertainty import LeftOutErrors, TrainUncertainty, Uncertainty
+from polytrain.uncertainty import ErrorScale, LeftOutErrors, TrainUncertainty, Uncertainty
 
 # Trains of unequal ranks are padded to the largest when they are stacked: up to this many numbers in all, or up to this
 # many times the numbers in the file.
@@ -38,6 +38,8 @@ _MOST, _MOST_OF_CLASSIFIERS = 1023.0, 1000.0
 # Learned cores do not stretch what they multiply, but for a factor like this one over all columns. The functions of
 # thousands of columns may still do it, in corners of their ranges where no row is.
 _MOST_STRETCH = 500.0
+# Logarithm of the scale of errors.
+_LARGEST_SCALE = 100.0
 
 
 def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -292,13 +294,19 @@ def _describe_uncertainty(uncertainty: Uncertainty | None) -> dict[str, Array]:
         return {}
     trains, errors = uncertainty.trains, [train.left_out for train in uncertainty.trains]
     cores = [core for train in trains for core in train.moments]
+    scales = [train.scale for train in trains]
+    knots = [0 if scale is None else scale.curve.shape[1] for scale in scales]
     arrays: dict[str, Array] = {
         "guaranteed": np.array([uncertainty.guaranteed]),
-        "numbers": np.array([(train.alpha, train.reach, train.noise) for train in trains]),
-        "counts": np.array([(len(t.moments), len(t.left_out.errors), t.left_out.n_rows) for t in trains]),
+        "numbers": np.array([(t.alpha, t.reach, t.noise, t.scale.limit if t.scale else 0.0) for t in trains]),
+        "counts": np.array(
+            [(len(t.moments), len(t.left_out.errors), t.left_out.n_rows, n) for t, n in zip(trains, knots, strict=True)]
+        ),
         "errors": np.concatenate([np.stack([own.errors, own.heights]) for own in errors], axis=1),
         "ranks": np.array([(len(core.left), len(core.right)) for core in cores], dtype=np.int64).reshape(-1, 2),
         "moments": np.concatenate([np.zeros(0), *(array.ravel() for core in cores for array in core)]),
+        "curves": np.concatenate([np.zeros((0, 2)), *(scale.curve.T for scale in scales if scale)]),
+        "effects": np.concatenate([np.zeros(0), *(effect for scale in scales if scale for effect in scale.effects)]),
     }
     return {"uncertainty." + name: array for name, array in arrays.items()}
 
@@ -310,29 +318,38 @@ def _read_uncertainty(document: Document, trains: Sequence[Sequence[Array]]) -> 
         return None
     arrays, n_trains, n_cores = Document({}, tensors), len(trains), len(trains[0])
     guaranteed = arrays.tensor("guaranteed", (np.bool_,), (1,))
-    numbers = arrays.tensor("numbers", (np.float64,), (n_trains, 3))
-    counts = arrays.tensor("counts", (np.int64,), (n_trains, 3))
+    numbers = arrays.tensor("numbers", (np.float64,), (n_trains, 4))
+    counts = arrays.tensor("counts", (np.int64,), (n_trains, 4))
     errors = arrays.tensor("errors", (np.float64,), (2, None))
     ranks = arrays.tensor("ranks", (np.int64,), (None, 2))
     moments = arrays.tensor("moments", (np.float64,), (None,))
+    curves = arrays.tensor("curves", (np.float64,), (None, 2))
+    effects = arrays.tensor("effects", (np.float64,), (None,))
     arrays.check_empty()
-    for array in (numbers, errors, moments):
-        if not np.isfinite(array).all() or (array is not moments and (array < 0).any()):
+    n_moments, n_errors, n_rows, n_knots = counts.T
+    for array in (numbers, errors, moments, curves, effects):
+        if not np.isfinite(array).all() or ((array is numbers or array is errors) and (array < 0).any()):
             raise ValueError("the uncertainty holds numbers that are not finite, or negative ones.")
-    n_moments, n_errors, n_rows = counts.T
     if (n_errors < 1).any() or (n_rows < n_errors).any() or n_errors.sum() != errors.shape[1]:
         raise ValueError("the errors of the uncertainty are not plausible.")
     if not np.isin(n_moments, (0, n_cores)).all() or n_moments.sum() != len(ranks):
         raise ValueError("the moments of the uncertainty are not those of the trains.")
+    shapes = [(core.shape[1] - 1,) for core in trains[0]] * int(np.count_nonzero(n_knots))
+    if (n_knots < 0).any() or n_knots.sum() != len(curves) or len(effects) != sum(map(prod, shapes)):
+        raise ValueError("the scales of the uncertainty do not fit the trains.")
     measured = iter(_read_moments(moments, ranks, [t for t, n in zip(trains, n_moments, strict=True) if n]))
-    columns = zip(numbers.tolist(), counts.tolist(), np.split(errors, np.cumsum(n_errors)[:-1], axis=1), strict=True)
-    uncertainties = []
-    for (alpha, reach, noise), (n, _, n_seen), left_out in columns:
+    own_effects, uncertainties = iter(_cut(effects, shapes)), []
+    parts = (np.split(a, np.cumsum(n)[:-1], axis=1) for a, n in ((errors, n_errors), (curves.T, n_knots)))
+    columns = zip(numbers.tolist(), counts.tolist(), *parts, strict=True)
+    for (alpha, reach, noise, limit), (n, _, n_seen, n_own), left_out, curve in columns:
         if (np.diff(left_out) < 0).any() or left_out[1, -1] != 1.0:
             raise ValueError("the errors of the uncertainty are not in order.")
+        if (np.diff(curve[0]) <= 0).any() or limit > _LARGEST_SCALE:
+            raise ValueError("a scale of the uncertainty is not plausible.")
         sizes, heights = left_out.copy()
-        own = tuple(islice(measured, n))
-        uncertainties.append(TrainUncertainty(own, alpha, reach, noise, LeftOutErrors(sizes, heights, n_seen)))
+        own, known = tuple(islice(measured, n)), LeftOutErrors(sizes, heights, n_seen)
+        scale = ErrorScale(curve.copy(), tuple(islice(own_effects, n_cores)), limit) if n_own else None
+        uncertainties.append(TrainUncertainty(own, alpha, reach, scale, noise, known))
     return Uncertainty(tuple(uncertainties), bool(guaranteed[0]))
 
 
