@@ -12,7 +12,7 @@ from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import svd
+from scipy.linalg import eigh
 
 from polytrain.learning.kronecker import damped_spectrum
 from polytrain.learning.moments import CoreMoments
@@ -67,10 +67,8 @@ def _no_moments(before: CoreMoments | None) -> CoreMoments:
     return CoreMoments(np.zeros((1, rank)), np.eye(1), np.zeros((1, rank)), one, one, one)
 
 
-# What is simpler is kept unless something else is better by this many standard errors.
-_CLEARLY = 2.0
-# Factors of the leverages; the first is the simplest.
-_STRETCHES = 1.0, 1 / 16, 1 / 4, 4.0, 16.0, 64.0
+# Factors of the leverages. The first is used unless another one is better by this many standard errors.
+_STRETCHES, _CLEARLY = (1.0, 1 / 16, 1 / 4, 4.0, 16.0, 64.0), 2.0
 
 
 def fit_stretch(errors: NDArray, leverages: NDArray, weights: NDArray) -> float:
@@ -87,21 +85,23 @@ def fit_stretch(errors: NDArray, leverages: NDArray, weights: NDArray) -> float:
     noises = np.maximum((squares / factors) @ weights, _TINY)
     costs = np.log(noises[:, None] * factors) + squares / (noises[:, None] * factors)
     best = int(np.argmin(costs @ weights))
-    return _STRETCHES[best if _is_clear(costs[0] - costs[best], weights) else 0]
+    return _STRETCHES[best if _exceeds(_CLEARLY, costs[0] - costs[best], weights) else 0]
 
 
-def _is_clear(gains: NDArray, weights: NDArray) -> bool:
-    """Whether the mean of the gains (N,) is clearly positive; weights (N,) sum to 1."""
+def _exceeds(n_errors: float, gains: NDArray, weights: NDArray) -> bool:
+    """Whether the mean of the gains (N,) is more than this many standard errors; weights (N,) sum to 1."""
     mean = float(weights @ gains)
-    return mean > _CLEARLY * float(np.linalg.norm(weights * (gains - mean)))
+    return mean > n_errors * float(np.linalg.norm(weights * (gains - mean)))
 
 
-# With fewer rows, errors have the same scale everywhere.
-_LEAST_SCALED = 100
+# Errors have the same scale everywhere with fewer rows, or if another one is not better by this many standard errors.
+_LEAST_SCALED, _BETTER = 200, 1.0
 # Numbers that a scale is fitted to at once, and rows that are used however many functions there are.
 _MOST_NUMBERS, _LEAST_ROWS = 1 << 21, 1024
 # Parts of the rows between which the scale may bend with the score, and steps of Fisher's method.
 _LEVELS, _N_STEPS = np.linspace(0.02, 0.98, 13), 10
+# Directions with less than this part of the largest square are rounding noise.
+_NOISE = 1e-12
 # Errors exceed their scale by at most this factor, lest outliers lead; and logarithms of scales are at most this large.
 _LARGEST_ERROR, _LARGEST_LOGARITHM = 4.0, 10.0
 # Ridges of the scale: the variance of the logarithm of an error, divided by that of the logarithm of the scale.
@@ -135,16 +135,17 @@ def fit_scale(
 
     The errors are gamma-distributed around their scale, whose logarithm is a ridge regression on the score and on the
     functions of the columns. Fisher's method makes a weighted least-squares problem of it, so that each row is left out
-    by its leverage. The scale is constant unless another one makes left-out errors clearly more likely.
+    by its leverage. The scale is constant unless another one makes left-out errors more likely.
 
     Shapes: errors, weights and scores (N,), of different rows in random order; functions (N, sum of dims - d).
     """
     constant, n = (None, np.zeros(len(errors))), max(_LEAST_ROWS, _MOST_NUMBERS // (functions.shape[1] + len(_LEVELS)))
     sizes, weights, mean = np.abs(errors), weights / weights.sum(), 0.0
-    if len(sizes) < _LEAST_SCALED or not (mean := float(weights @ sizes)) > 0.0:
+    knots = np.unique(np.quantile(scores[:n], _LEVELS))
+    is_small = len(sizes) < _LEAST_SCALED or not (mean := float(weights @ sizes)) > 0.0
+    if is_small or functions.shape[1] + len(knots) == 1:
         return constant
     sizes, own = sizes / mean, weights[:n] / weights[:n].sum()
-    knots = np.unique(np.quantile(scores[:n], _LEVELS))
     ramps = [np.interp(scores[:n], knots[k : k + 2], (0.0, 1.0)) for k in range(len(knots) - 1)]
     parts = [np.stack(ramps, axis=1) if ramps else np.zeros((len(own), 0)), functions[:n]]
     centres = [own @ part for part in parts]
@@ -152,15 +153,19 @@ def fit_scale(
     units = [1.0 / np.sqrt(max(float(own @ np.square(part).sum(axis=1)), _TINY)) for part in parts]
     root = np.sqrt(own * len(own))[:, None]
     design = root * np.hstack([unit * part for unit, part in zip(units, parts, strict=True)])
-    left, spread, right = svd(design, full_matrices=False, check_finite=False)
-    trials = [_fit_logarithms(sizes[:n], root, left, np.square(spread), ridge) for ridge in _RIDGES]
+    is_tall = design.shape[0] > design.shape[1]
+    squares, vectors = eigh(design.T @ design if is_tall else design @ design.T)
+    used = squares > _NOISE * squares[-1]
+    squares, vectors = squares[used], vectors[:, used]
+    basis = vectors / np.sqrt(squares) if is_tall else design.T @ (vectors / squares)
+    left = design @ basis
+    trials = [_fit_logarithms(sizes[:n], root, left, squares, ridge) for ridge in _RIDGES]
     costs = [_scale_costs(sizes[:n], logarithms, own) for logarithms, _ in trials]
     best = int(np.argmin([own @ cost for cost in costs]))
-    if not _is_clear(_scale_costs(sizes[:n], np.zeros(len(own)), own) - costs[best], own):
+    if not _exceeds(_BETTER, _scale_costs(sizes[:n], np.zeros(len(own)), own) - costs[best], own):
         return constant
     left_out, turned = trials[best]
-    factors = np.divide(turned, spread, out=np.zeros(len(spread)), where=spread > 0) @ right
-    bends, effects = np.split(factors, [len(ramps)])
+    bends, effects = np.split(basis @ turned, [len(ramps)])
     bends, effects = units[0] * bends, units[1] * effects
     heights = np.concatenate([[0.0], np.cumsum(bends)]) - centres[0] @ bends - centres[1] @ effects
     limit = float(np.abs(left_out).max())
