@@ -264,12 +264,14 @@ class FittedModel:
         with np.errstate(over="ignore", invalid="ignore"):
             return self._predicted((self.size * noise)[:, None] * widths)
 
-    def intervals(self, X: Array, n_threads: int = 1, *, coverage: float) -> Array:
-        """Intervals that contain this share of the targets of similar rows: (N, 2), or (N, outputs, 2)."""
+    def intervals(
+        self, X: Array, n_threads: int = 1, *, coverage: float, bounds: tuple[float, float] = (-np.inf, np.inf)
+    ) -> Array:
+        """Intervals within bounds with this share of the targets of similar rows: (N, 2), or (N, outputs, 2)."""
         (reach,) = self.half_widths(X, [coverage])
         with np.errstate(over="ignore", invalid="ignore"):
             centre = self.predict(X, n_threads)
-            return np.stack([centre - reach, centre + reach], axis=-1)
+            return np.clip(np.stack([centre - reach, centre + reach], axis=-1), *bounds)
 
     def half_widths(self, X: Array, coverages: Sequence[float]) -> Iterator[Array]:
         """Yield half of the widths of intervals for checked rows, shaped like predictions, for each coverage."""
