@@ -2,7 +2,7 @@
 
     POLYTRAIN_DATA=FOLDER python -m benchmarks.intervals
     python -m benchmarks.intervals --only diabetes friedman --coverage 0.8 --out FILE
-    POLYTRAIN_DATA=FOLDER python -m benchmarks.intervals --only ames hotel --methods default boosting
+    POLYTRAIN_DATA=FOLDER python -m benchmarks.intervals --only ames hotel --folds 1 --methods default boosting
     python -m benchmarks.intervals --small 300
     python -m benchmarks.intervals --overhead
 
@@ -98,6 +98,9 @@ def _gp(X: Any, y: np.ndarray, X_test: Any, coverage: float) -> Intervals:
 
 
 def _boosting(X: Any, y: np.ndarray, X_test: Any, coverage: float) -> Intervals:
+    if not isinstance(X, np.ndarray):  # it takes up to 255 categories; of more, their numbers
+        many = [name for name, column in X.select_dtypes("category").items() if len(column.cat.categories) > 255]
+        X, X_test = (rows.assign(**{name: rows[name].cat.codes for name in many}) for rows in (X, X_test))
     ends = [
         HistGradientBoostingRegressor(loss="quantile", quantile=level, random_state=0).fit(X, y).predict(X_test)
         for level in ((1 - coverage) / 2, (1 + coverage) / 2)
@@ -125,12 +128,12 @@ def folds(name: str) -> Iterator[Fold]:
         yield X[train], y[train], X[test], y[test]
 
 
-def measure(name: str, coverage: float, methods: Sequence[str]) -> list[dict]:
-    """One row per method and fold."""
+def measure(name: str, coverage: float, methods: Sequence[str], n_folds: int | None) -> list[dict]:
+    """One row per method and fold, of all folds or the first ones."""
     rows = []
     every = list(folds(name))
     unit = float(np.std(np.concatenate([fold[3] for fold in every])))
-    for number, (X, y, X_test, y_test) in enumerate(every):
+    for number, (X, y, X_test, y_test) in enumerate(every[:n_folds]):
         for fit in (fit for fit, own in FITS.items() if set(own) & set(methods)):
             found: Intervals = {}
             with warnings.catch_warnings():
@@ -263,6 +266,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", choices=names, help="names of tables")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), help="names of methods")
     parser.add_argument("--coverage", type=float, default=0.9, help="what intervals are asked to hold")
+    parser.add_argument("--folds", type=int, metavar="N", help="the first N folds only")
     parser.add_argument("--out", type=Path, help="write all rows to this JSON file")
     parser.add_argument("--small", type=int, metavar="TABLES", help="simulate so many small tables instead")
     parser.add_argument("--overhead", action="store_true", help="measure the time that it takes instead")
@@ -278,7 +282,12 @@ def main(argv: list[str] | None = None) -> int:
     missing = [name for name in chosen if name not in available]
     if missing:
         print(f"left out, POLYTRAIN_DATA is not set: {', '.join(missing)}", file=sys.stderr)
-    rows = [row for name in chosen if name in available for row in measure(name, arguments.coverage, arguments.methods)]
+    rows = [
+        row
+        for name in chosen
+        if name in available
+        for row in measure(name, arguments.coverage, arguments.methods, arguments.folds)
+    ]
     print_measure("Targets in their interval, %", rows, "coverage", ".1f", 100)
     print_measure("By fifths of the prediction, %", rows, "fifths", ".1f", 100)
     print_measure("Mean width, in standard deviations of the target", rows, "width", ".3f")

@@ -100,8 +100,8 @@ _LEAST_SCALED, _BETTER = 200, 1.0
 _MOST_NUMBERS, _LEAST_ROWS = 1 << 21, 1024
 # Parts of the rows between which the scale may bend with the score, and steps of Fisher's method.
 _LEVELS, _N_STEPS = np.linspace(0.02, 0.98, 13), 10
-# Directions with less than this part of the largest square are rounding noise.
-_NOISE = 1e-12
+# Directions with less than this part of the largest square are rounding noise, and so is what a leverage lacks to 1.
+_NOISE, _MOST_OWN = 1e-12, 1.0 - 1e-6
 # Errors exceed their scale by at most this factor, lest outliers lead; and logarithms of scales are at most this large.
 _LARGEST_ERROR, _LARGEST_LOGARITHM = 4.0, 10.0
 # Ridges of the scale: the variance of the logarithm of an error, divided by that of the logarithm of the scale.
@@ -133,9 +133,9 @@ def fit_scale(
 ) -> tuple[ErrorScale | None, NDArray]:
     """Return the scale of left-out errors, None for a constant one, and its logarithms without each row's own part.
 
-    The errors are gamma-distributed around their scale, whose logarithm is a ridge regression on the score and on the
-    functions of the columns. Fisher's method makes a weighted least-squares problem of it, so that each row is left out
-    by its leverage. The scale is constant unless another one makes left-out errors more likely.
+    Sizes of errors are taken to be gamma-distributed around their scale, whose logarithm is a ridge regression on the
+    score and on the functions of the columns. Every step of Fisher's method is a problem of least squares, so that each
+    row is left out by its leverage. The scale is constant unless another one makes left-out errors more likely.
 
     Shapes: errors, weights and scores (N,), of different rows in random order; functions (N, sum of dims - d).
     """
@@ -151,15 +151,14 @@ def fit_scale(
     centres = [own @ part for part in parts]
     parts = [part - centre for part, centre in zip(parts, centres, strict=True)]
     units = [1.0 / np.sqrt(max(float(own @ np.square(part).sum(axis=1)), _TINY)) for part in parts]
-    root = np.sqrt(own * len(own))[:, None]
-    design = root * np.hstack([unit * part for unit, part in zip(units, parts, strict=True)])
+    design = np.sqrt(own)[:, None] * np.hstack([unit * part for unit, part in zip(units, parts, strict=True)])
     is_tall = design.shape[0] > design.shape[1]
     squares, vectors = eigh(design.T @ design if is_tall else design @ design.T)
     used = squares > _NOISE * squares[-1]
     squares, vectors = squares[used], vectors[:, used]
     basis = vectors / np.sqrt(squares) if is_tall else design.T @ (vectors / squares)
     left = design @ basis
-    trials = [_fit_logarithms(sizes[:n], root, left, squares, ridge) for ridge in _RIDGES]
+    trials = [_fit_logarithms(sizes[:n], own, left, squares, ridge / len(own)) for ridge in _RIDGES]
     costs = [_scale_costs(sizes[:n], logarithms, own) for logarithms, _ in trials]
     best = int(np.argmin([own @ cost for cost in costs]))
     if not _exceeds(_BETTER, _scale_costs(sizes[:n], np.zeros(len(own)), own) - costs[best], own):
@@ -176,17 +175,20 @@ def fit_scale(
 
 
 def _fit_logarithms(
-    sizes: NDArray, root: NDArray, left: NDArray, squares: NDArray, ridge: float
+    sizes: NDArray, weights: NDArray, left: NDArray, squares: NDArray, ridge: float
 ) -> tuple[NDArray, NDArray]:
-    """Return logarithms of the scale, without each row's own part (N,), and factors of the columns of ``left``."""
-    kept = squares / (squares + ridge)
-    own = np.minimum(np.square(left) @ kept + np.square(root[:, 0]) / len(root), 1.0 - 1e-6)
+    """Return logarithms of the scale, without each row's own part (N,), and factors of the columns of ``left``.
+
+    Columns of ``left`` (N, r) are orthonormal, and functions times the roots of the weights, which sum to 1.
+    """
+    kept, root = squares / (squares + ridge), np.sqrt(weights)
+    own = np.minimum(np.square(left) @ kept + weights, _MOST_OWN)
     logarithms = np.zeros(len(sizes))
     for _ in range(_N_STEPS):
         wanted = logarithms + np.minimum(sizes * np.exp(-logarithms), _LARGEST_ERROR) - 1.0
-        wanted -= np.square(root[:, 0]) @ wanted / len(root)  # the factor of all scales is arbitrary
-        turned = kept * (left.T @ (root[:, 0] * wanted))
-        logarithms = left @ turned / root[:, 0]
+        wanted -= weights @ wanted  # the factor of all scales is arbitrary
+        turned = kept * (left.T @ (root * wanted))
+        logarithms = left @ turned / root
     left_out = wanted - (wanted - logarithms) / (1.0 - own)
     return np.clip(left_out, -_LARGEST_LOGARITHM, _LARGEST_LOGARITHM), turned
 

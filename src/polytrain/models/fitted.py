@@ -271,7 +271,8 @@ class FittedModel:
         (reach,) = self.half_widths(X, [coverage])
         with np.errstate(over="ignore", invalid="ignore"):
             centre = self.predict(X, n_threads)
-            return np.clip(np.stack([centre - reach, centre + reach], axis=-1), *bounds)
+            ends: Array = np.clip(np.stack([centre - reach, centre + reach], axis=-1), *bounds)
+        return ends
 
     def half_widths(self, X: Array, coverages: Sequence[float]) -> Iterator[Array]:
         """Yield half of the widths of intervals for checked rows, shaped like predictions, for each coverage."""

@@ -344,7 +344,7 @@ def _read_uncertainty(document: Document, trains: Sequence[Sequence[Array]]) -> 
     for (alpha, reach, noise, limit), (n, _, n_seen, n_own), left_out, curve in columns:
         if (np.diff(left_out) < 0).any() or left_out[1, -1] != 1.0:
             raise ValueError("the errors of the uncertainty are not in order.")
-        if (np.diff(curve[0]) <= 0).any() or limit > _LARGEST_SCALE:
+        if (np.diff(curve[0]) < 0).any() or limit > _LARGEST_SCALE:
             raise ValueError("a scale of the uncertainty is not plausible.")
         sizes, heights = left_out.copy()
         own, known = tuple(islice(measured, n)), LeftOutErrors(sizes, heights, n_seen)
