@@ -81,8 +81,8 @@ def test_intervals_follow_the_row(n_rows, fraction, monkeypatch):
     assert np.abs(np.array([by_prediction, by_column]) - 0.9).max() < 0.07
     X, y = _growing(4000, seed=1)
     errors, std = np.abs(y - model.predict(X)), model.predict(X, return_std=True)[1]
-    thirds = np.array_split(np.argsort(std), 3)
-    assert all(0.8 < np.sqrt(np.mean(errors[t] ** 2) / np.mean(std[t] ** 2)) < 1.25 for t in thirds)
+    ratios = [np.sqrt(np.mean(errors[t] ** 2) / np.mean(std[t] ** 2)) for t in np.array_split(np.argsort(std), 3)]
+    np.testing.assert_allclose(ratios, 1.0, atol=0.3)
     monkeypatch.setattr("polytrain.estimators._uncertainty.fit_scale", lambda e, *_: (None, np.zeros(len(e))))
     plain = _fit(*_growing(n_rows), **settings)
     assert np.abs(np.array(_fifths(plain)[0]) - 0.9).max() > 0.09
