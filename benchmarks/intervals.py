@@ -1,25 +1,28 @@
-"""Prediction intervals of regressors: how many targets they hold, and how wide they are.
+"""Prediction intervals of regressors: how many targets they hold, where, and how wide they are.
 
     POLYTRAIN_DATA=FOLDER python -m benchmarks.intervals
     python -m benchmarks.intervals --only diabetes friedman --coverage 0.8 --out FILE
+    POLYTRAIN_DATA=FOLDER python -m benchmarks.intervals --only ames hotel --folds 1 --methods default boosting
     python -m benchmarks.intervals --small 300
     python -m benchmarks.intervals --overhead
 
 Five shuffled folds of the tables with numbers as targets, and of 5000 rows of Friedman's first function, which are many
-enough for the way of many rows. All models see training rows only:
+enough for the way of many rows; three of mixed tables, which --only names. All models see training rows only:
 
     default     TensorTrainRegressor().predict_interval
+    constant    the same fit with errors of the same scale everywhere
+    std         the fit of default, mean plus and minus z standard deviations
     split       TensorTrainRegressor(calibration_fraction=0.2).predict_interval, mean over five splits
-    std         TensorTrainRegressor().predict(return_std=True), mean plus and minus z standard deviations
     gp          a Gaussian process of scikit-learn with one length scale per column, mean plus and minus z deviations
     boosting    two HistGradientBoostingRegressor(loss="quantile")
 
 Which rows are set apart is decided by what they hold, so all folds have the same split of the table. Other splits come
 from noise in the eighth digit of the targets.
 
-Coverage is the part of all test rows whose target is in its interval. Widths are means over the test rows, in units of
-the standard deviation of the table's target. The score (Winkler's) is the width plus 2 / (1 - coverage) times what a
-target is outside: its mean is least for the true quantiles.
+Coverage is the part of all test rows whose target is in its interval, also by fifths of the interval's middle, the
+lowest first. Widths are means over the test rows, in units of the standard deviation of the table's target. The score
+(Winkler's) is the width plus 2 / (1 - coverage) times what a target is outside: its mean is least for the true
+quantiles.
 
 With --small: mean coverage over many tables of 60 rows, where guarantee and lack of it must show.
 
@@ -48,116 +51,150 @@ from sklearn.model_selection import KFold
 from benchmarks.report import describe_machine
 from benchmarks.table_models import make_model
 from benchmarks.tables import markdown, write_json
-from benchmarks.tabular import TABLES
+from benchmarks.tabular import TABLES, Fold, mixed_tables
 from benchmarks.timing import seconds
 from polytrain import TensorTrainRegressor
-from polytrain.estimators import _base
+from polytrain.estimators import _base, _uncertainty
 from polytrain.learning import trainer
 
-#: A way to intervals: training rows and targets, test rows, coverage -> lower and upper ends, perhaps several of them;
-#: None does not apply.
-Method = Callable[[np.ndarray, np.ndarray, np.ndarray, float], np.ndarray | None]
+#: Lower and upper ends, perhaps several of them, by the name of the method; from training rows and targets, test rows
+#: and the coverage.
+Intervals = dict[str, np.ndarray]
 
 SYNTHETIC = "friedman"
 N_SPLITS = 5
 
 
-def _default(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, coverage: float) -> np.ndarray:
-    return TensorTrainRegressor(random_state=0).fit(X, y).predict_interval(X_test, coverage)
+def _default(X: Any, y: np.ndarray, X_test: Any, coverage: float) -> Intervals:
+    given: list[Any] = []
+
+    def remember(*arguments: Any) -> Any:
+        given[:] = arguments
+        return _uncertainty.fit_uncertainty(*arguments)
+
+    with patch.object(_base, "fit_uncertainty", remember):
+        model = TensorTrainRegressor(random_state=0).fit(X, y)
+    found = {"default": model.predict_interval(X_test, coverage), "std": _normal(model, X_test, coverage)}
+    with patch.object(_uncertainty, "fit_scale", lambda errors, *_: (None, np.zeros(len(errors)))):
+        model.model_ = _uncertainty.fit_uncertainty(*given).widened()
+    return {**found, "constant": model.predict_interval(X_test, coverage)}
 
 
-def _split(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, coverage: float) -> np.ndarray:
+def _split(X: Any, y: np.ndarray, X_test: Any, coverage: float) -> Intervals:
     rng, model = np.random.default_rng(0), TensorTrainRegressor(calibration_fraction=0.2, random_state=0)
     noise = 1e-8 * np.std(y) * rng.normal(size=(N_SPLITS, len(y)))
-    return np.stack([model.fit(X, y + own).predict_interval(X_test, coverage) for own in noise])
+    return {"split": np.stack([model.fit(X, y + own).predict_interval(X_test, coverage) for own in noise])}
 
 
-def _normal(model: Any, X_test: np.ndarray, coverage: float) -> np.ndarray:
+def _normal(model: Any, X_test: Any, coverage: float) -> np.ndarray:
     mean, std = model.predict(X_test, return_std=True)
     reach = norm.ppf((1 + coverage) / 2) * std
     return np.stack([mean - reach, mean + reach], axis=1)
 
 
-def _std(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, coverage: float) -> np.ndarray:
-    return _normal(TensorTrainRegressor(random_state=0).fit(X, y), X_test, coverage)
+def _gp(X: Any, y: np.ndarray, X_test: Any, coverage: float) -> Intervals:
+    model = make_model("gp", "numbers", X, 1) if isinstance(X, np.ndarray) else None
+    return {} if model is None else {"gp": _normal(model.fit(X, y), X_test, coverage)}
 
 
-def _gp(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, coverage: float) -> np.ndarray | None:
-    model = make_model("gp", "numbers", X, 1)
-    return None if model is None else _normal(model.fit(X, y), X_test, coverage)
-
-
-def _boosting(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, coverage: float) -> np.ndarray:
+def _boosting(X: Any, y: np.ndarray, X_test: Any, coverage: float) -> Intervals:
+    if not isinstance(X, np.ndarray):  # it takes up to 255 categories; of more, their numbers
+        many = [name for name, column in X.select_dtypes("category").items() if len(column.cat.categories) > 255]
+        X, X_test = (rows.assign(**{name: rows[name].cat.codes for name in many}) for rows in (X, X_test))
     ends = [
         HistGradientBoostingRegressor(loss="quantile", quantile=level, random_state=0).fit(X, y).predict(X_test)
         for level in ((1 - coverage) / 2, (1 + coverage) / 2)
     ]
-    return np.stack(ends, axis=1)
+    return {"boosting": np.stack(ends, axis=1)}
 
 
-METHODS: dict[str, Method] = {"default": _default, "split": _split, "std": _std, "gp": _gp, "boosting": _boosting}
+#: What is fitted, and what comes of it.
+FITS: dict[Callable[..., Intervals], tuple[str, ...]] = {
+    _default: ("default", "constant", "std"),
+    _split: ("split",),
+    _gp: ("gp",),
+    _boosting: ("boosting",),
+}
+METHODS = tuple(method for methods in FITS.values() for method in methods)
 
 
-def folds(name: str) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+def folds(name: str) -> Iterator[Fold]:
     """Training rows, their targets, test rows and theirs."""
     if name != SYNTHETIC:
-        yield from next(table for table in TABLES if table.name == name).folds()
+        yield from next(table for table in (*TABLES, *mixed_tables()) if table.name == name).folds()
         return
     X, y = make_friedman1(5000, noise=1.0, random_state=0)
     for train, test in KFold(5, shuffle=True, random_state=0).split(X):
         yield X[train], y[train], X[test], y[test]
 
 
-def measure(name: str, coverage: float, methods: Sequence[str]) -> list[dict]:
-    """One row per method and fold."""
+def measure(name: str, coverage: float, methods: Sequence[str], n_folds: int | None) -> list[dict]:
+    """One row per method and fold, of all folds or the first ones."""
     rows = []
     every = list(folds(name))
     unit = float(np.std(np.concatenate([fold[3] for fold in every])))
-    for number, (X, y, X_test, y_test) in enumerate(every):
-        for method in methods:
-            intervals = METHODS[method]
-            found: list[np.ndarray | None] = []
+    for number, (X, y, X_test, y_test) in enumerate(every[:n_folds]):
+        for fit in (fit for fit, own in FITS.items() if set(own) & set(methods)):
+            found: Intervals = {}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                taken = seconds(lambda: found.append(intervals(X, y, X_test, coverage)))  # noqa: B023
-            if found[0] is None:
-                continue
-            low, high = np.moveaxis(found[0], -1, 0)
-            taken /= found[0].size / (2 * len(y_test))
-            outside = np.maximum(low - y_test, 0) + np.maximum(y_test - high, 0)
-            rows.append(
-                {
-                    "table": name,
-                    "method": method,
-                    "fold": number,
-                    "rows": len(y_test),
-                    "coverage": float(np.mean(outside <= 0)),
-                    "width": float(np.mean(high - low)) / unit,
-                    "score": float(np.mean(high - low + 2 / (1 - coverage) * outside)) / unit,
-                    "seconds": taken,
-                }
-            )
-            print(f"{name}, {method}, fold {number}: {taken:.1f} s", file=sys.stderr, flush=True)
+                taken = seconds(lambda: found.update(fit(X, y, X_test, coverage)))  # noqa: B023
+            for method in (method for method in found if method in methods):
+                own = _measured(found[method], y_test, coverage)
+                for measure in ("width", "score"):
+                    own[measure] /= unit
+                rows.append({"table": name, "method": method, "fold": number, "rows": len(y_test), **own})
+                shown = " ".join(f"{100 * part:.1f}" for part in own["fifths"])
+                print(
+                    f"{name}, fold {number}, {method}: "
+                    f"{100 * own['coverage']:.1f} % ({shown}), width {own['width']:.4f}, "
+                    f"score {own['score']:.4f}; {taken:.1f} s",
+                    file=sys.stderr,
+                    flush=True,
+                )
     return rows
 
 
-def means(rows: list[dict], measure: str) -> dict[tuple[str, str], float]:
+def _measured(intervals: np.ndarray, y: np.ndarray, coverage: float) -> dict[str, Any]:
+    """Means over all rows, and over several splits if the intervals have a first axis more."""
+    low, high = np.moveaxis(intervals, -1, 0)
+    outside = np.maximum(low - y, 0) + np.maximum(y - high, 0)
+    inside = np.atleast_2d(outside <= 0)
+    order = np.argsort(np.atleast_2d(low + high), axis=1, kind="stable")
+    fifths = np.array_split(np.take_along_axis(inside, order, axis=1), 5, axis=1)
+    return {
+        "coverage": float(np.mean(inside)),
+        "fifths": [float(np.mean(fifth)) for fifth in fifths],
+        "width": float(np.mean(high - low)),
+        "score": float(np.mean(high - low + 2 / (1 - coverage) * outside)),
+    }
+
+
+def means(rows: list[dict], measure: str) -> dict[tuple[str, str], np.ndarray]:
     """Mean over all test rows by table and method."""
     found: dict[tuple[str, str], list[tuple[float, int]]] = {}
     for row in rows:
         found.setdefault((row["table"], row["method"]), []).append((row[measure], row["rows"]))
-    return {key: float(np.average([v for v, _ in own], weights=[n for _, n in own])) for key, own in found.items()}
+    return {
+        key: np.average([v for v, _ in own], axis=0, weights=[n for _, n in own], keepdims=True).ravel()
+        for key, own in found.items()
+    }
 
 
 def print_measure(title: str, rows: list[dict], name: str, form: str, factor: float = 1.0) -> None:
     """One measure of all tables and methods."""
-    found = means(rows, name)
-    tables = list(dict.fromkeys(row["table"] for row in rows))
+    found, methods = means(rows, name), [m for m in METHODS if any(row["method"] == m for row in rows)]
     lines = [
-        [table, *(format(factor * found[table, m], form) if (table, m) in found else "-" for m in METHODS)]
-        for table in tables
+        [
+            table,
+            *(
+                " ".join(format(factor * v, form) for v in found[table, m]) if (table, m) in found else "-"
+                for m in methods
+            ),
+        ]
+        for table in dict.fromkeys(row["table"] for row in rows)
     ]
-    print(f"\n### {title}\n\n{markdown(('table', *METHODS), lines)}")
+    print(f"\n### {title}\n\n{markdown(('table', *methods), lines)}")
 
 
 def print_small(n_tables: int, coverage: float = 0.8) -> None:
@@ -223,11 +260,13 @@ def processor_seconds(action: Callable[[], Any]) -> float:
 
 
 def main(argv: list[str] | None = None) -> int:
-    names = [table.name for table in TABLES if table.kind == "numbers"] + [SYNTHETIC]
+    plain = [table.name for table in TABLES if table.kind == "numbers"] + [SYNTHETIC]
+    names = plain + [table.name for table in mixed_tables() if table.kind == "numbers"]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=names, help="names of tables")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), help="names of methods")
     parser.add_argument("--coverage", type=float, default=0.9, help="what intervals are asked to hold")
+    parser.add_argument("--folds", type=int, metavar="N", help="the first N folds only")
     parser.add_argument("--out", type=Path, help="write all rows to this JSON file")
     parser.add_argument("--small", type=int, metavar="TABLES", help="simulate so many small tables instead")
     parser.add_argument("--overhead", action="store_true", help="measure the time that it takes instead")
@@ -238,16 +277,21 @@ def main(argv: list[str] | None = None) -> int:
     if arguments.overhead:
         print_overhead()
         return 0
-    available = {table.name for table in TABLES if table.available} | {SYNTHETIC}
-    chosen = [name for name in names if not arguments.only or name in arguments.only]
+    available = {table.name for table in (*TABLES, *mixed_tables()) if table.available} | {SYNTHETIC}
+    chosen = arguments.only or plain
     missing = [name for name in chosen if name not in available]
     if missing:
         print(f"left out, POLYTRAIN_DATA is not set: {', '.join(missing)}", file=sys.stderr)
-    rows = [row for name in chosen if name in available for row in measure(name, arguments.coverage, arguments.methods)]
+    rows = [
+        row
+        for name in chosen
+        if name in available
+        for row in measure(name, arguments.coverage, arguments.methods, arguments.folds)
+    ]
     print_measure("Targets in their interval, %", rows, "coverage", ".1f", 100)
+    print_measure("By fifths of the prediction, %", rows, "fifths", ".1f", 100)
     print_measure("Mean width, in standard deviations of the target", rows, "width", ".3f")
     print_measure("Interval score, in the same units", rows, "score", ".3f")
-    print_measure("Seconds of fit and prediction", rows, "seconds", ".2f")
     if arguments.out:
         write_json(arguments.out, {"machine": describe_machine(), "rows": rows})
     return 0

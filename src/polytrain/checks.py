@@ -17,8 +17,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 __all__ = [
-    *("COMPUTE_DTYPES", "DataWarning", "check_columns", "check_mass", "check_numbers", "check_weight_range"),
-    *("check_weights", "dense", "gathered_warnings", "is_sparse", "need", "validate_rows", "warn_of_data"),
+    *("COMPUTE_DTYPES", "DataWarning", "check_bounds", "check_columns", "check_mass", "check_numbers"),
+    *("check_weight_range", "check_weights", "dense", "gathered_warnings", "is_sparse", "need", "validate_rows"),
+    "warn_of_data",
 ]
 
 #: Types that trains are learned and evaluated in; others become the first.
@@ -151,3 +152,18 @@ def check_weight_range(name: str, least: float, largest: float) -> None:
             f"{name} has positive weights from {least:g} to {largest:g}; the largest may be {_WIDEST_RANGE:g} times "
             "the least. Leave out the rows that weigh next to nothing."
         )
+
+
+def check_bounds(bounds: Any) -> tuple[float, float]:
+    """Return the smallest and the largest possible target, given a pair of which None leaves one open, or None."""
+    try:
+        low, high = (None, None) if bounds is None else bounds
+        ends = -np.inf if low is None else float(low), np.inf if high is None else float(high)
+    except (TypeError, ValueError):
+        ends = np.nan, np.nan
+    if not ends[0] < ends[1]:
+        raise ValueError(
+            "bounds must be None or a pair of numbers (low, high) with low < high, each of which may be None, such as "
+            f"(0, None), got {bounds!r}."
+        )
+    return ends

@@ -1,24 +1,33 @@
 """The uncertainty of predictions of numbers: standard deviations and intervals.
 
-Leverages (a Laplace approximation) are large where the training rows say little, the noise is the variance of errors on
-rows that were not learned from, and conformal intervals hold a given share of these errors.
+Leverages (a Laplace approximation) are large where the training rows say little, a scale says where errors on rows that
+were not learned from are large, the noise is their variance, and conformal intervals hold a given share of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 from polytrain.learning.kronecker import damped_spectrum
 from polytrain.learning.moments import CoreMoments
 from polytrain.maps import MapList
 
-__all__ = ["LeftOutErrors", "TrainUncertainty", "Uncertainty", "fit_noise", "leverages", "leverages_of_rows"]
+__all__ = [
+    "ErrorScale",
+    "LeftOutErrors",
+    "TrainUncertainty",
+    "Uncertainty",
+    "blocks_of_functions",
+    "fit_scale",
+    "fit_stretch",
+    "leverages",
+]
 
 _TINY = float(np.finfo(float).tiny)
 
@@ -62,25 +71,133 @@ def _no_moments(before: CoreMoments | None) -> CoreMoments:
 _STRETCHES, _CLEARLY = (1.0, 1 / 16, 1 / 4, 4.0, 16.0, 64.0), 2.0
 
 
-def fit_noise(errors: NDArray, leverages: NDArray, weights: NDArray) -> tuple[float, float]:
-    """Return the variance of the noise, and a factor of the leverages, under which left-out errors are most likely.
+def fit_stretch(errors: NDArray, leverages: NDArray, weights: NDArray) -> float:
+    """Return a factor of the leverages under which left-out errors are most likely.
 
-    An error is taken to be normal with the variance ``noise * (1 + stretch * leverage)``. Errors, leverages and weights
-    (N,) are those of different rows that were not learned from.
+    An error is taken to be normal with a variance that is proportional to ``1 + stretch * leverage``. Errors, leverages
+    and weights (N,) are those of different rows that were not learned from.
     """
     weights = weights / weights.sum()
     size = float(np.abs(errors).max(initial=0.0))
     if not size > 0.0:
-        return 0.0, 1.0
+        return 1.0
     squares, factors = np.square(errors / size), 1.0 + np.multiply.outer(_STRETCHES, leverages)
     noises = np.maximum((squares / factors) @ weights, _TINY)
     costs = np.log(noises[:, None] * factors) + squares / (noises[:, None] * factors)
     best = int(np.argmin(costs @ weights))
-    gain = costs[0] - costs[best]
-    mean = float(weights @ gain)
-    if mean <= _CLEARLY * float(np.linalg.norm(weights * (gain - mean))):
-        best = 0
-    return float(noises[best]) * size * size, _STRETCHES[best]
+    return _STRETCHES[best if _exceeds(_CLEARLY, costs[0] - costs[best], weights) else 0]
+
+
+def _exceeds(n_errors: float, gains: NDArray, weights: NDArray) -> bool:
+    """Whether the mean of the gains (N,) is more than this many standard errors; weights (N,) sum to 1."""
+    mean = float(weights @ gains)
+    return mean > n_errors * float(np.linalg.norm(weights * (gains - mean)))
+
+
+# Errors have the same scale everywhere with fewer rows, or if another one is not better by this many standard errors.
+_LEAST_SCALED, _BETTER = 200, 1.0
+# Numbers that a scale is fitted to at once, and rows that are used however many functions there are.
+_MOST_NUMBERS, _LEAST_ROWS = 1 << 21, 1024
+# Parts of the rows between which the scale may bend with the score, and steps of Fisher's method.
+_LEVELS, _N_STEPS = np.linspace(0.02, 0.98, 13), 10
+# Directions with less than this part of the largest square are rounding noise, and so is what a leverage lacks to 1.
+_NOISE, _MOST_OWN = 1e-12, 1.0 - 1e-6
+# Errors exceed their scale by at most this factor, lest outliers lead; and logarithms of scales are at most this large.
+_LARGEST_ERROR, _LARGEST_LOGARITHM = 4.0, 10.0
+# Ridges of the scale: the variance of the logarithm of an error, divided by that of the logarithm of the scale.
+_RIDGES = 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorScale:
+    """How the size of errors depends on the row, up to a factor: its logarithm is a sum of functions.
+
+    ``curve`` (2, k) has scores, ascending, and the values of a function that is linear between them. ``effects``
+    (n_k - 1,) are factors of the functions of every column but the constant. Logarithms are clipped at ``limit``.
+    """
+
+    curve: NDArray
+    effects: tuple[NDArray, ...]
+    limit: float
+
+    def logarithms(self, scores: NDArray, values: Sequence[NDArray]) -> NDArray:
+        """Logarithms of the scale, (N,), of rows with these scores (N,) and functions (n_k, N) of every column."""
+        total = np.interp(scores, *self.curve)
+        for effect, functions in zip(self.effects, values, strict=True):
+            total += effect @ functions[1:]
+        return np.clip(total, -self.limit, self.limit)
+
+
+def fit_scale(
+    errors: NDArray, weights: NDArray, scores: NDArray, functions: NDArray, dims: Sequence[int]
+) -> tuple[ErrorScale | None, NDArray]:
+    """Return the scale of left-out errors, None for a constant one, and its logarithms without each row's own part.
+
+    Sizes of errors are taken to be gamma-distributed around their scale, whose logarithm is a ridge regression on the
+    score and on the functions of the columns. Every step of Fisher's method is a problem of least squares, so that each
+    row is left out by its leverage. The scale is constant unless another one makes left-out errors more likely.
+
+    Shapes: errors, weights and scores (N,), of different rows in random order; functions (N, sum of dims - d).
+    """
+    constant, n = (None, np.zeros(len(errors))), max(_LEAST_ROWS, _MOST_NUMBERS // (functions.shape[1] + len(_LEVELS)))
+    sizes, weights, mean = np.abs(errors), weights / weights.sum(), 0.0
+    knots = np.unique(np.quantile(scores[:n], _LEVELS))
+    is_small = len(sizes) < _LEAST_SCALED or not (mean := float(weights @ sizes)) > 0.0
+    if is_small or functions.shape[1] + len(knots) == 1:
+        return constant
+    sizes, own = sizes / mean, weights[:n] / weights[:n].sum()
+    ramps = [np.interp(scores[:n], knots[k : k + 2], (0.0, 1.0)) for k in range(len(knots) - 1)]
+    parts = [np.stack(ramps, axis=1) if ramps else np.zeros((len(own), 0)), functions[:n]]
+    centres = [own @ part for part in parts]
+    parts = [part - centre for part, centre in zip(parts, centres, strict=True)]
+    units = [1.0 / np.sqrt(max(float(own @ np.square(part).sum(axis=1)), _TINY)) for part in parts]
+    design = np.sqrt(own)[:, None] * np.hstack([unit * part for unit, part in zip(units, parts, strict=True)])
+    is_tall = design.shape[0] > design.shape[1]
+    squares, vectors = eigh(design.T @ design if is_tall else design @ design.T)
+    used = squares > _NOISE * squares[-1]
+    squares, vectors = squares[used], vectors[:, used]
+    basis = vectors / np.sqrt(squares) if is_tall else design.T @ (vectors / squares)
+    left = design @ basis
+    trials = [_fit_logarithms(sizes[:n], own, left, squares, ridge / len(own)) for ridge in _RIDGES]
+    costs = [_scale_costs(sizes[:n], logarithms, own) for logarithms, _ in trials]
+    best = int(np.argmin([own @ cost for cost in costs]))
+    if not _exceeds(_BETTER, _scale_costs(sizes[:n], np.zeros(len(own)), own) - costs[best], own):
+        return constant
+    left_out, turned = trials[best]
+    bends, effects = np.split(basis @ turned, [len(ramps)])
+    bends, effects = units[0] * bends, units[1] * effects
+    heights = np.concatenate([[0.0], np.cumsum(bends)]) - centres[0] @ bends - centres[1] @ effects
+    limit = float(np.abs(left_out).max())
+    columns = tuple(np.split(effects, np.cumsum(np.subtract(dims, 1))[:-1]))
+    scale = ErrorScale(np.stack([knots, heights]), columns, limit)
+    others = np.clip(np.interp(scores[n:], *scale.curve) + functions[n:] @ effects, -limit, limit)
+    return scale, np.concatenate([left_out, others])
+
+
+def _fit_logarithms(
+    sizes: NDArray, weights: NDArray, left: NDArray, squares: NDArray, ridge: float
+) -> tuple[NDArray, NDArray]:
+    """Return logarithms of the scale, without each row's own part (N,), and factors of the columns of ``left``.
+
+    Columns of ``left`` (N, r) are orthonormal, and functions times the roots of the weights, which sum to 1.
+    """
+    kept, root = squares / (squares + ridge), np.sqrt(weights)
+    own = np.minimum(np.square(left) @ kept + weights, _MOST_OWN)
+    logarithms = np.zeros(len(sizes))
+    for _ in range(_N_STEPS):
+        wanted = logarithms + np.minimum(sizes * np.exp(-logarithms), _LARGEST_ERROR) - 1.0
+        wanted -= weights @ wanted  # the factor of all scales is arbitrary
+        turned = kept * (left.T @ (root * wanted))
+        logarithms = left @ turned / root
+    left_out = wanted - (wanted - logarithms) / (1.0 - own)
+    return np.clip(left_out, -_LARGEST_LOGARITHM, _LARGEST_LOGARITHM), turned
+
+
+def _scale_costs(sizes: NDArray, logarithms: NDArray, weights: NDArray) -> NDArray:
+    """Costs of errors of these sizes (N,) with this scale, times the factor that costs least."""
+    ratios = sizes * np.exp(-logarithms)
+    mean = max(float(weights @ ratios), _TINY)
+    return logarithms + np.log(mean) + ratios / mean
 
 
 # Number of errors that are kept, the largest of equal shares of the weight: intervals become no narrower.
@@ -139,6 +256,7 @@ class LeftOutErrors:
         return float(self.errors[min(place, len(self.errors) - 1)])
 
 
+_NO_ERRORS = LeftOutErrors(np.zeros(0), np.zeros(0), 0)
 # Rows at once: environments at all cores are in memory.
 _BLOCK_ROWS = 512
 
@@ -147,15 +265,23 @@ _BLOCK_ROWS = 512
 class TrainUncertainty:
     """The uncertainty of one train, in units of the targets that it has learned.
 
-    ``moments`` are those of the rows that were learned from, ``reach`` is the factor from `leverages` to variances in
-    units of the ``noise``, and ``left_out`` holds left-out errors divided by the root of 1 + leverage.
+    ``moments`` are those of the rows that were learned from, and ``reach`` is the factor from `leverages` to variances
+    in units of the ``noise``. ``scale`` is None if errors are of the same size everywhere, and ``left_out`` holds
+    left-out errors divided by the scale and by the root of 1 + leverage.
     """
 
     moments: tuple[CoreMoments, ...]
     alpha: float
     reach: float
-    noise: float
-    left_out: LeftOutErrors
+    scale: ErrorScale | None = None
+    noise: float = 0.0
+    left_out: LeftOutErrors = _NO_ERRORS
+
+    def with_errors(self, errors: NDArray, widths: NDArray, weights: NDArray) -> TrainUncertainty:
+        """Return the same with left-out errors (N,), where they are expected to be as large as widths (N,)."""
+        scaled = errors / widths
+        noise = float(np.average(np.square(scaled), weights=weights))
+        return replace(self, noise=noise, left_out=LeftOutErrors.of(scaled, weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,27 +291,35 @@ class Uncertainty:
     trains: tuple[TrainUncertainty, ...]
     guaranteed: bool
 
-    def widths(self, cores: Sequence[Sequence[NDArray]], maps: MapList, X: NDArray) -> NDArray:
-        """Return the root of 1 + leverage of rows X (N, d), (n_trains, N): deviations in units of that of the noise."""
-        parts = [(train, own.moments, own.alpha) for own, train in zip(self.trains, cores, strict=True)]
+    def widths(self, scores: NDArray, cores: Sequence[Sequence[NDArray]], maps: MapList, X: NDArray) -> NDArray:
+        """Return deviations of rows X (N, d), with these values of the trains, (n_trains, N), divided by the noise's.
+
+        They are the root of 1 + leverage, times the scale.
+        """
+        found = np.empty(scores.shape)
         with np.errstate(over="ignore", invalid="ignore"):  # far from all training rows it may be infinite
-            reaches = np.array([[own.reach] for own in self.trains])
-            return np.sqrt(1.0 + reaches * leverages_of_rows(parts, maps, X))
+            for rows, values in blocks_of_functions(maps, X):
+                for own, train, out, score in zip(self.trains, cores, found, scores, strict=True):
+                    out[rows] = np.sqrt(1.0 + own.reach * leverages(train, own.moments, own.alpha, values))
+                    if own.scale is not None:
+                        out[rows] *= np.exp(own.scale.logarithms(score[rows], values))
+        return found
 
     def widened(self, maps: MapList) -> Uncertainty:
         """Return the same for trains of all columns, of which ``maps`` leave some out: these change nothing."""
-        every = [tuple(maps.widened(own.moments, _no_moments)) if own.moments else () for own in self.trains]
-        trains = (replace(own, moments=moments) for own, moments in zip(self.trains, every, strict=True))
+        trains = []
+        for own in self.trains:
+            moments = tuple(maps.widened(own.moments, _no_moments)) if own.moments else ()
+            scale = own.scale
+            if scale is not None:
+                scale = replace(scale, effects=tuple(maps.widened(scale.effects, lambda _: np.zeros(0))))
+            trains.append(replace(own, moments=moments, scale=scale))
         return replace(self, trains=tuple(trains))
 
 
-def leverages_of_rows(parts: Sequence[tuple[Any, Any, float]], maps: MapList, X: NDArray) -> NDArray:
-    """Return the leverages of raw rows X (N, d), (n_trains, N), given cores, moments and alpha of every train."""
-    found = np.empty((len(parts), len(X)))
+def blocks_of_functions(maps: MapList, X: NDArray) -> Iterator[tuple[slice, list[NDArray]]]:
+    """Yield some raw rows of X (N, d) after others, with the functions of every column, (n_k, rows)."""
     for start in range(0, len(X), _BLOCK_ROWS):
         rows = slice(start, start + _BLOCK_ROWS)
         columns = maps.place(X[rows].astype(np.float64, copy=False))
-        values = [feature_map.values(column) for feature_map, column in zip(maps, columns, strict=True)]
-        for index, part in enumerate(parts):
-            found[index, rows] = leverages(*part, values)
-    return found
+        yield rows, [feature_map.values(column) for feature_map, column in zip(maps, columns, strict=True)]

@@ -141,6 +141,17 @@ def test_intervals_and_probabilities(tmp_path, capsys):
     assert head == "y,prediction,low,high"
     inside = [float(low) <= float(y) <= float(high) for y, _, low, high in (line.split(",") for line in lines)]
     assert 0.8 < sum(inside) / len(inside) <= 1.0
+    assert main(["predict", str(tmp_path / "m"), str(path), "--interval", "0.9", "--bounds", "0", "none"]) == 0
+    bounded = [line.split(",") for line in capsys.readouterr().out.splitlines()[1:]]
+    for (_, _, low, high), (_, *ends) in zip((line.split(",") for line in lines), bounded, strict=True):
+        assert list(map(float, ends)) == [max(float(low), 0.0), float(high)]
+    assert min(float(line.split(",")[2]) for line in lines) < 0
+    for more, message in (
+        (["--interval", "0.9", "--bounds", "3", "1"], "bounds must be None or a pair of numbers"),
+        (["--bounds", "0", "none"], "--bounds are those of intervals. Add --interval 0.9"),
+    ):
+        assert main(["predict", str(tmp_path / "m"), str(path), *more]) == 2
+        assert message in capsys.readouterr().err
     assert main(["predict", str(tmp_path / "m"), str(path), "--interval", "2"]) == 2
     assert "--interval must be between 0 and 1" in capsys.readouterr().err
     assert main(["predict", str(tmp_path / "m"), str(path), "--probabilities"]) == 2

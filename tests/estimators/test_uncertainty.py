@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 import polytrain
 from polytrain import TensorTrainRegressor, config_context
+from polytrain.rows import Rows
 from power_models import power_regressor
 
 
@@ -54,6 +55,85 @@ def test_intervals_hold_what_they_should(n_rows, fraction):
     assert model.model_.uncertainty.guaranteed == (fraction is not None)
 
 
+def _growing(n_rows, seed=0):
+    """Positive targets whose noise grows with their mean and, twofold, with a column that does not move it."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 1, (n_rows, 3))
+    mean = np.exp(2 * X[:, 0] + X[:, 1])
+    return X, mean * np.exp(0.2 * (1 + X[:, 2]) * rng.normal(size=n_rows))
+
+
+def _fifths(model, n_rows=10_000):
+    """Coverage of 90 % intervals by fifths of the prediction, and of the column that is only about the noise."""
+    X, y = _growing(n_rows, seed=1)
+    inside = np.diff(np.sign(model.predict_interval(X) - y[:, None]))[:, 0] > 0
+    orders = np.argsort(model.predict(X)), np.argsort(X[:, 2])
+    return [[inside[rows].mean() for rows in np.array_split(order, 5)] for order in orders]
+
+
+@pytest.mark.parametrize("n_rows", [600, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("fraction", [None, 0.3])
+def test_intervals_follow_the_row(n_rows, fraction, monkeypatch):
+    settings = {"basis": "smooth", "calibration_fraction": fraction}
+    model = _fit(*_growing(n_rows), **settings)
+    assert model.model_.uncertainty.trains[0].scale is not None
+    by_prediction, by_column = _fifths(model)
+    assert np.abs(np.array([by_prediction, by_column]) - 0.9).max() < 0.07
+    X, y = _growing(4000, seed=1)
+    errors, std = np.abs(y - model.predict(X)), model.predict(X, return_std=True)[1]
+    ratios = [np.sqrt(np.mean(errors[t] ** 2) / np.mean(std[t] ** 2)) for t in np.array_split(np.argsort(std), 3)]
+    np.testing.assert_allclose(ratios, 1.0, atol=0.3)
+    monkeypatch.setattr("polytrain.estimators._uncertainty.fit_scale", lambda e, *_: (None, np.zeros(len(e))))
+    plain = _fit(*_growing(n_rows), **settings)
+    assert np.abs(np.array(_fifths(plain)[0]) - 0.9).max() > 0.09
+    widths = [float(np.diff(one.predict_interval(X)).mean()) for one in (model, plain)]
+    assert widths[0] < 1.05 * widths[1]
+
+
+def test_rows_that_are_set_apart_have_no_part_in_the_scale():
+    """Other targets of the rows that calibrate change all widths by the same factor."""
+    X, y = _growing(800)
+    settings = {"calibration_fraction": 0.3, "basis": "smooth", "bandwidth": 1.0}
+    models = [_fit(X, y, **settings)]
+    original = Rows.set_apart
+
+    def set_apart(rows, fraction):
+        learned, apart = original(rows, fraction)
+        check = apart.check
+
+        def other_targets(raw):
+            X, y, weights = check(raw)
+            return X, y + 3 * X[:, 2], weights
+
+        return learned, Rows(apart.map_raw, other_targets, False)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rows, "set_apart", set_apart)
+        models.append(_fit(X, y, **settings))
+    widths = [np.diff(model.predict_interval(X))[:, 0] for model in models]
+    np.testing.assert_allclose(widths[1] / widths[0], widths[1][0] / widths[0][0])
+    assert widths[1][0] > 1.2 * widths[0][0]
+    assert models[0].model_.uncertainty.trains[0].scale is not None
+
+
+def test_errors_of_the_same_size_keep_a_constant_scale(model):
+    for one in (model, _fit(*_growing(150))):  # few rows know too little
+        assert one.model_.uncertainty.trains[0].scale is None
+
+
+def test_intervals_end_at_bounds():
+    X, y = _growing(600)
+    model = _fit(X, y - y.min(), basis="smooth")
+    free = model.predict_interval(X)
+    assert free.min() < 0
+    np.testing.assert_array_equal(model.predict_interval(X, bounds=(0, None)), np.maximum(free, 0))
+    np.testing.assert_array_equal(model.predict_interval(X, 0.9, (None, 5)), np.minimum(free, 5))
+    np.testing.assert_array_equal(model.predict_interval(X, bounds=None), free)
+    for bounds in (0, (1, 0), (0,), ("a", None), (np.nan, 1), True):
+        with pytest.raises(ValueError, match=r"bounds must be None or a pair of numbers \(low, high\) .*, got"):
+            model.predict_interval(X, bounds=bounds)
+
+
 def test_it_is_less_sure_where_there_were_no_rows():
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.uniform(0, 0.4, 80), rng.uniform(0.8, 1, 40)])
@@ -64,21 +144,27 @@ def test_it_is_less_sure_where_there_were_no_rows():
 
 
 @pytest.mark.slow
-def test_split_intervals_have_their_guarantee():
-    """Over many small tables, the probability is between coverage and coverage + 1 / (n + 1)."""
+@pytest.mark.parametrize(
+    ("n_rows", "settings"), [(40, {"bandwidth": 1.0, "alpha": 1e-3, "rank": 1}), (320, {"bandwidth": 1.0, "rank": 1})]
+)
+def test_split_intervals_have_their_guarantee(n_rows, settings):
+    """Over many small tables, the probability is between coverage and coverage + 1 / (n + 1), also with a scale."""
     rng = np.random.default_rng(0)
-    held, least, most, coverage = [], [], [], 0.8
-    for _ in range(300):
-        x = rng.uniform(-1, 1, (60, 1))
-        y = x[:, 0] ** 2 + (0.1 + 0.5 * (x[:, 0] > 0)) * rng.standard_t(3, 60)
-        model = _fit(x[:40], y[:40], basis="smooth", bandwidth=1.0, alpha=1e-3, rank=1, calibration_fraction=0.4)
-        n_apart = model.model_.uncertainty.trains[0].left_out.n_rows
-        held.append(_coverage(model.predict_interval(x[40:], coverage), y[40:]))
+    held, least, most, scaled, coverage = [], [], [], [], 0.8
+    for _ in range(300 if n_rows < 100 else 100):
+        x = rng.uniform(-1, 1, (n_rows + 20, 1))
+        y = x[:, 0] ** 2 + (0.1 + 0.5 * (x[:, 0] > 0)) * rng.standard_t(3, n_rows + 20)
+        model = _fit(x[:n_rows], y[:n_rows], basis="smooth", calibration_fraction=0.3, **settings)
+        own = model.model_.uncertainty.trains[0]
+        n_apart = own.left_out.n_rows
+        scaled.append(own.scale is not None)
+        held.append(_coverage(model.predict_interval(x[n_rows:], coverage), y[n_rows:]))
         least.append(coverage)
         most.append(coverage + 1 / (n_apart + 1))
     error = np.std(held) / np.sqrt(len(held))
     assert np.mean(least) - 3 * error < np.mean(held) < np.mean(most) + 3 * error
-    assert error < 0.01
+    assert error < 0.012
+    assert np.mean(scaled) == 0.0 if n_rows < 100 else np.mean(scaled) > 0.9
 
 
 @pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
@@ -234,8 +320,10 @@ def test_given_settings_leave_no_rows_out():
 
 
 def test_files_and_pickles_keep_it(tmp_path):
-    X, y = _rows(120, n_outputs=2)
-    model = _fit(X, y, calibration_fraction=0.3)
+    X, y = _growing(600)
+    y = np.stack([y, X[:, 0] + np.random.default_rng(2).normal(size=600)], axis=1)
+    model = _fit(X, y, calibration_fraction=0.3, basis="smooth")
+    assert [own.scale is None for own in model.model_.uncertainty.trains] == [False, True]
     model.save(tmp_path / "model")
     for same in (polytrain.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
         np.testing.assert_allclose(same.predict_interval(X), model.predict_interval(X), rtol=1e-5, atol=1e-5)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from polytrain.atomic_file import replace_file, written_in_place
+from polytrain.checks import check_bounds
 from polytrain.cli import common
 from polytrain.cli.common import CommandError, number, option, several, switch
 from polytrain.texts import printable
@@ -111,6 +112,13 @@ def report(arguments: argparse.Namespace) -> None:
     number(
         "--interval", "PART", float, "add the ends of intervals that hold this part of the true numbers, such as 0.9"
     ),
+    option(
+        "--bounds",
+        "smallest and largest possible number, at which intervals end; none for no bound, such as 0 none",
+        nargs=2,
+        type=lambda text: None if text == "none" else float(text),
+        metavar=("LOW", "HIGH"),
+    ),
     several("--keep", "COLUMN", "columns of the table to copy, such as an identifier"),
     switch("--exact-text", "no apostrophe before text that a spreadsheet takes for a formula"),
 )
@@ -140,6 +148,9 @@ def predict(arguments: argparse.Namespace) -> None:
         )
     if arguments.interval is not None:
         _check_interval(model, arguments.interval)
+    elif arguments.bounds is not None:
+        raise CommandError("--bounds are those of intervals. Add --interval 0.9, or leave it out.")
+    bounds = check_bounds(arguments.bounds)
     n_rows = 0
     with common.open_table(model, arguments) as table:
         kept = [find_column(name, table) for name in arguments.keep]
@@ -149,7 +160,7 @@ def predict(arguments: argparse.Namespace) -> None:
             given = {"offset": arguments.offset, "decimal": arguments.decimal}
             for block in model.blocks(table, with_offset=True, say=common.say, **given):
                 copied = [FileCells(block.frame.iloc[:, index], table) for index in kept]
-                write(zip(*copied, *_predict(model, block, arguments), strict=True))
+                write(zip(*copied, *_predict(model, block, arguments, bounds), strict=True))
                 n_rows += len(block.X)
     common.say(f"predicted {n_rows} rows")
 
@@ -177,11 +188,13 @@ def _titles(model: TableModel, arguments: argparse.Namespace) -> list[str]:
     return [*names, *ends, *(f"probability {label}" for label in labels)]
 
 
-def _predict(model: TableModel, block: PreparedBlock, arguments: argparse.Namespace) -> list[list[Any]]:
+def _predict(
+    model: TableModel, block: PreparedBlock, arguments: argparse.Namespace, bounds: tuple[float, float]
+) -> list[list[Any]]:
     predicted = model.predict_block(block)
     columns = [predicted.tolist()] if predicted.ndim == 1 else predicted.T.tolist()
     if arguments.interval is not None:
-        columns += model.fitted.intervals(block.X, coverage=arguments.interval).T.tolist()
+        columns += model.fitted.intervals(block.X, coverage=arguments.interval, bounds=bounds).T.tolist()
     if arguments.probabilities:
         columns += model.fitted.probabilities(block.X).T.tolist()
     return columns

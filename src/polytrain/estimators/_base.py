@@ -255,10 +255,10 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
                 starts = [*map(Start, seeds, self._starts(choice, goal), self._checkpoints(n_trains, validation))]
                 results, plan = fit_trains(self, rows, validation, choice, goal, starts, watch, measure)
             model = FittedModel(plan.loss, maps, [result.cores for result in results], **ends)
-            moments = [result.moments for result in results]
-            seen = see_left_out(model, choice, moments, rows, apart)
             if measure:
-                model = fit_uncertainty(model, choice.plan.alpha, moments, seen, rows.sketch.n_distinct, before)
+                model = fit_uncertainty(model, choice, [result.moments for result in results], rows, apart, before)
+            left_out = choice.held_out if apart is None else apart
+            seen = None if left_out is None else see_left_out(model, left_out, rows)
             self._keep(
                 rows.column_names,
                 warnings_=tuple(said),

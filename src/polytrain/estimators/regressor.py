@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import Tags
 
-from polytrain.checks import check_weights
+from polytrain.checks import check_bounds, check_weights
 from polytrain.estimators._base import TrainModel, learns_in_blocks
 from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
@@ -292,9 +292,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         -------
         predictions : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         std : ndarray of the same shape
-            If ``return_std`` is True: standard deviations of the targets around the predictions. Noise, which is the
-            same everywhere and estimated on rows that were not learned from, and what the cores do not know (a Laplace
-            approximation), which is more where there were few rows.
+            If ``return_std`` is True: standard deviations of the targets around the predictions. Noise, whose size is
+            estimated on rows that were not learned from, for every row if these say so, and what the cores do not know
+            (a Laplace approximation), which is more where there were few rows.
 
         Examples
         --------
@@ -312,12 +312,15 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         predicted: NDArray = with_exposure(get_loss(self.model_.loss), rates, offset)
         return (predicted, self._ask(FittedModel.deviations, X)) if return_std else predicted
 
-    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> NDArray:
+    def predict_interval(
+        self, X: ArrayLike, coverage: float = 0.9, bounds: tuple[float | None, float | None] | None = None
+    ) -> NDArray:
         """Return an interval around every prediction that holds the target with a given probability.
 
-        An interval is the prediction plus and minus a multiple of its standard deviation. The multiple is such that
-        enough rows that were *not learned from* have targets within their interval: with n of them, the
-        ceil((n + 1) coverage)-th smallest multiple that a row needs.
+        An interval is the prediction plus and minus a multiple of its standard deviation, which depends on the
+        prediction and on the row where errors of left-out rows do. The multiple is such that enough rows that were
+        *not learned from* have targets within their interval: with n of them, the ceil((n + 1) coverage)-th smallest
+        multiple that a row needs.
 
         With ``calibration_fraction`` this is split conformal prediction: if training rows and a new row are
         exchangeable, of equal weight, and no two of them equal, then the target of the new row is in its interval with
@@ -333,6 +336,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             Features.
         coverage : float, default=0.9
             Probability, between 0 and 1.
+        bounds : tuple of float or None, default=None
+            Smallest and largest possible target, at which intervals end: (0, None) for prices. None is no bound.
 
         Returns
         -------
@@ -352,7 +357,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         True
         """
         level = check_between("coverage", coverage, 0.0, 1.0)
-        return self._ask(partial(FittedModel.intervals, coverage=level), X)
+        return self._ask(partial(FittedModel.intervals, coverage=level, bounds=check_bounds(bounds)), X)
 
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None

@@ -304,20 +304,24 @@ class FittedModel:
         """Standard deviations of checked rows, shaped like predictions."""
         uncertainty = self._uncertainty
         noise = np.sqrt([train.noise for train in uncertainty.trains])
+        widths = uncertainty.widths(self.values(X, n_threads), self.cores, self.maps, X)
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._predicted((self.size * noise)[:, None] * uncertainty.widths(self.cores, self.maps, X))
+            return self._predicted((self.size * noise)[:, None] * widths)
 
-    def intervals(self, X: Array, n_threads: int = 1, *, coverage: float) -> Array:
-        """Intervals that contain this share of the targets of similar rows: (N, 2), or (N, outputs, 2)."""
+    def intervals(
+        self, X: Array, n_threads: int = 1, *, coverage: float, bounds: tuple[float, float] = (-np.inf, np.inf)
+    ) -> Array:
+        """Intervals within bounds with this share of the targets of similar rows: (N, 2), or (N, outputs, 2)."""
         (reach,) = self.half_widths(X, [coverage])
         with np.errstate(over="ignore", invalid="ignore"):
             centre = self.predict(X, n_threads)
-            return np.stack([centre - reach, centre + reach], axis=-1)
+            ends: Array = np.clip(np.stack([centre - reach, centre + reach], axis=-1), *bounds)
+        return ends
 
     def half_widths(self, X: Array, coverages: Sequence[float]) -> Iterator[Array]:
         """Yield half of the widths of intervals for checked rows, shaped like predictions, for each coverage."""
         uncertainty = self._uncertainty
-        widths = uncertainty.widths(self.cores, self.maps, X)
+        widths = uncertainty.widths(self.values(X), self.cores, self.maps, X)
         for coverage in coverages:
             bounds = np.array([train.left_out.bound(coverage) for train in uncertainty.trains])
             with np.errstate(over="ignore", invalid="ignore"):

@@ -23,7 +23,7 @@ from polytrain.models.file import Document, ModelFileError
 from polytrain.models.fitted import FittedModel
 from polytrain.tensor.decompose import split_exponent
 from polytrain.tensor_file import DTYPES
-from polytrain.uncertainty import LeftOutErrors, TrainUncertainty, Uncertainty
+from polytrain.uncertainty import ErrorScale, LeftOutErrors, TrainUncertainty, Uncertainty
 
 # A file holds numbers of float32 if the values of all trains change by at most this part of their range on rows that
 # are drawn, and the widths of intervals by at most the second part of themselves.
@@ -41,6 +41,8 @@ _MOST, _MOST_OF_CLASSIFIERS = 1023.0, 1000.0
 # Learned cores do not stretch what they multiply, but for a factor like this one over all columns. The functions of
 # thousands of columns may still do it, in corners of their ranges where no row is.
 _MOST_STRETCH = 500.0
+# Logarithm of the scale of errors.
+_LARGEST_SCALE = 100.0
 
 
 def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -63,8 +65,8 @@ def _agree(model: FittedModel, other: FittedModel) -> bool:
         one, two = model.values(X), other.values(X)
         agree = (np.abs(two - one).max(axis=1) <= _ROUNDING * np.ptp(one, axis=1)).all()
         if model.uncertainty is not None and other.uncertainty is not None:
-            one = model.uncertainty.widths(model.cores, model.maps, X)
-            two = other.uncertainty.widths(other.cores, other.maps, X)
+            one = model.uncertainty.widths(one, model.cores, model.maps, X)
+            two = other.uncertainty.widths(two, other.cores, other.maps, X)
             agree &= (np.abs(two - one) <= _ROUNDING_OF_WIDTHS * one).all()
     return bool(agree)
 
@@ -330,14 +332,20 @@ def _describe_uncertainty(uncertainty: Uncertainty | None, exact: bool) -> dict[
         return {}
     trains, errors = uncertainty.trains, [train.left_out for train in uncertainty.trains]
     cores = [core for train in trains for core in train.moments]
+    scales = [train.scale for train in trains]
+    knots = [0 if scale is None else scale.curve.shape[1] for scale in scales]
     arrays: dict[str, Array] = {
         "guaranteed": np.array([uncertainty.guaranteed]),
-        "numbers": np.array([(train.alpha, train.reach, train.noise) for train in trains]),
-        "counts": np.array([(len(t.moments), len(t.left_out.errors), t.left_out.n_rows) for t in trains]),
+        "numbers": np.array([(t.alpha, t.reach, t.noise, t.scale.limit if t.scale else 0.0) for t in trains]),
+        "counts": np.array(
+            [(len(t.moments), len(t.left_out.errors), t.left_out.n_rows, n) for t, n in zip(trains, knots, strict=True)]
+        ),
         "errors": _rounded([own.errors for own in errors], exact),
         "heights": np.concatenate([_as_counts(own) for own in errors]),
         "ranks": np.array([(len(core.left), len(core.right)) for core in cores], dtype=np.int64).reshape(-1, 2),
         "moments": _rounded([array for core in cores for array in core], exact),
+        "curves": np.concatenate([np.zeros((0, 2)), *(scale.curve.T for scale in scales if scale)]),
+        "effects": _rounded([effect for scale in scales if scale for effect in scale.effects], exact),
     }
     return {"uncertainty." + name: array for name, array in arrays.items()}
 
@@ -355,29 +363,39 @@ def _read_uncertainty(document: Document, trains: Sequence[Sequence[Array]]) -> 
         return None
     arrays, n_trains, n_cores = Document({}, tensors), len(trains), len(trains[0])
     guaranteed = arrays.tensor("guaranteed", (np.bool_,), (1,))
-    numbers = arrays.tensor("numbers", (np.float64,), (n_trains, 3))
-    counts = arrays.tensor("counts", (np.int64,), (n_trains, 3))
+    numbers = arrays.tensor("numbers", (np.float64,), (n_trains, 4))
+    counts = arrays.tensor("counts", (np.int64,), (n_trains, 4))
     errors, heights = (arrays.tensor(name, (np.float64,), (None,)) for name in ("errors", "heights"))
     ranks = arrays.tensor("ranks", (np.int64,), (None, 2))
     moments = arrays.tensor("moments", (np.float64,), (None,))
+    curves = arrays.tensor("curves", (np.float64,), (None, 2))
+    effects = arrays.tensor("effects", (np.float64,), (None,))
     arrays.check_empty()
-    for array in (numbers, errors, heights, moments):
-        if not np.isfinite(array).all() or (array is not moments and (array < 0).any()):
+    n_moments, n_errors, n_rows, n_knots = counts.T
+    for array in (numbers, errors, heights, moments, curves, effects):
+        if not np.isfinite(array).all() or (
+            any(array is own for own in (numbers, errors, heights)) and (array < 0).any()
+        ):
             raise ValueError("the uncertainty holds numbers that are not finite, or negative ones.")
-    n_moments, n_errors, n_rows = counts.T
     if (n_errors < 1).any() or (n_rows < n_errors).any() or not n_errors.sum() == len(errors) == len(heights):
         raise ValueError("the errors of the uncertainty are not plausible.")
     if not np.isin(n_moments, (0, n_cores)).all() or n_moments.sum() != len(ranks):
         raise ValueError("the moments of the uncertainty are not those of the trains.")
+    shapes = [(core.shape[1] - 1,) for core in trains[0]] * int(np.count_nonzero(n_knots))
+    if (n_knots < 0).any() or n_knots.sum() != len(curves) or len(effects) != sum(map(prod, shapes)):
+        raise ValueError("the scales of the uncertainty do not fit the trains.")
     measured = iter(_read_moments(moments, ranks, [t for t, n in zip(trains, n_moments, strict=True) if n]))
-    cut = [np.split(array, np.cumsum(n_errors)[:-1]) for array in (errors, heights)]
-    uncertainties = []
-    columns = zip(numbers.tolist(), counts.tolist(), *cut, strict=True)
-    for (alpha, reach, noise), (n, _, n_seen), sizes, shares in columns:
+    own_effects, uncertainties = iter(_cut(effects, shapes)), []
+    pairs = (errors, n_errors), (heights, n_errors), (curves, n_knots)
+    columns = zip(numbers.tolist(), counts.tolist(), *(np.split(a, np.cumsum(n)[:-1]) for a, n in pairs), strict=True)
+    for (alpha, reach, noise, limit), (n, _, n_seen, n_own), sizes, shares, curve in columns:
         if (np.diff(sizes) < 0).any() or (np.diff(shares) < 0).any() or shares[-1] not in (1.0, float(n_seen)):
             raise ValueError("the errors of the uncertainty are not in order.")
-        left_out = LeftOutErrors(sizes.copy(), shares / shares[-1], n_seen)
-        uncertainties.append(TrainUncertainty(tuple(islice(measured, n)), alpha, reach, noise, left_out))
+        if (np.diff(curve[:, 0]) < 0).any() or limit > _LARGEST_SCALE:
+            raise ValueError("a scale of the uncertainty is not plausible.")
+        own, known = tuple(islice(measured, n)), LeftOutErrors(sizes.copy(), shares / shares[-1], n_seen)
+        scale = ErrorScale(curve.T.copy(), tuple(islice(own_effects, n_cores)), limit) if n_own else None
+        uncertainties.append(TrainUncertainty(own, alpha, reach, scale, noise, known))
     return Uncertainty(tuple(uncertainties), bool(guaranteed[0]))
 
 
