@@ -54,7 +54,6 @@ def test_they_can_be_silenced():
     ("settings", "message"),
     [
         ({"degree": [1, 2, 3]}, "degree=[1, 2, 3] has no effect with basis='auto'"),
-        ({"scale": None, "basis": "spline"}, "scale=None has no effect with basis='spline'"),
         ({"bandwidth": 2.0, "basis": "power"}, "bandwidth=2.0 has no effect with basis='power'"),
         ({"relevance": [1, 0, 1], "basis": "power"}, "relevance=[1, 0, 1] has no effect with basis='power'"),
         ({"degree": 5, "basis": ["power", "auto", "auto"], "bandwidth": 2.0}, None),

@@ -10,7 +10,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from polytrain import TensorTrainClassifier, TensorTrainRegressor, sources
+from polytrain import TensorTrainClassifier, TensorTrainRegressor, config_context, sources
 from polytrain.explain import explain_local, feature_importances
 from power_models import power_classifier, power_regressor
 
@@ -65,7 +65,8 @@ def test_rows_that_are_read_in_blocks(monkeypatch, kind):
     monkeypatch.setattr("polytrain.rows.opening.SparseRows", Watched)
     monkeypatch.setattr("polytrain.rows.opening.dense", None)
     monkeypatch.setattr("polytrain.sources._BLOCK_BYTES", 8 * 5 * 64)
-    same = kind(max_memory=40_000, **options).fit(sparse.csr_array(X), y, sample_weight=weights)
+    with config_context(max_memory=40_000):
+        same = kind(**options).fit(sparse.csr_array(X), y, sample_weight=weights)
     assert max(sizes) == 64
     name = "decision_function" if kind is power_classifier else "predict"
     np.testing.assert_allclose(getattr(same, name)(X), getattr(model, name)(X), rtol=1e-6, atol=1e-8)
@@ -131,8 +132,8 @@ def test_what_is_wrong_is_said():
         model.predict(sparse.csr_array(X[:, :4]))
     with pytest.raises(ValueError, match=r"0 sample\(s\)"):
         model.predict(sparse.csr_array((0, 5)))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        TensorTrainRegressor(max_memory=100).fit(sparse.csr_array(X), y[:50])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"), config_context(max_memory=100):
+        TensorTrainRegressor().fit(sparse.csr_array(X), y[:50])
     with pytest.raises(ValueError, match=r"two dimensions|2D array"):
         model.predict(sparse.coo_array(np.ones(5)))
     with pytest.raises(ValueError, match="Complex data not supported"):
