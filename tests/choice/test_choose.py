@@ -41,7 +41,7 @@ def outputs(model, X):
     return model.predict(X) if hasattr(model, "intercept_") else model.predict_proba(X)
 
 
-def assert_same(model, other, X, atol=1e-6):
+def assert_same(model, other, X, atol=1e-6, where=True, figures=True):
     """The same choice for the same reasons, and the same predictions."""
     assert (model.choice_.basis, model.choice_.rank) == (other.choice_.basis, other.choice_.rank)
     assert model.choice_.bandwidth == pytest.approx(other.choice_.bandwidth, nan_ok=True)
@@ -49,8 +49,8 @@ def assert_same(model, other, X, atol=1e-6):
     if model.left_out_ is None or other.left_out_ is None:
         assert model.left_out_ is other.left_out_
     else:
-        assert model.left_out_.where == other.left_out_.where
-        assert model.left_out_.model == pytest.approx(other.left_out_.model, rel=1e-4)
+        assert not where or model.left_out_.where == other.left_out_.where
+        assert not figures or model.left_out_.model == pytest.approx(other.left_out_.model, rel=1e-4)
     assert len(model.choice_.tried) == len(other.choice_.tried)
     for tried, again in zip(model.choice_.tried, other.choice_.tried, strict=True):
         assert (tried.step, tried.basis, tried.rank, tried.n_rows) == (
@@ -80,7 +80,7 @@ def test_repeated_rows_are_weighted_rows(n_rows, task):
     weighted = model_of(task).fit(X, y, counts)
     repeated = model_of(task).fit(X[order], y[order])
     removed = model_of(task).fit(X[counts > 0], y[counts > 0], 7.0 * counts[counts > 0])
-    assert_same(repeated, weighted, X)
+    assert_same(repeated, weighted, X, where=False)  # it counts rows
     assert_same(removed, weighted, X)
 
 
@@ -160,10 +160,11 @@ def test_class_weights_are_sample_weights(n_rows):
     factors = {"ash": 1.0, "birch": 0.5, "cedar": 3.0}
     given = model_of("classes", class_weight=factors).fit(X, y)
     by_hand = model_of("classes").fit(X, y, [factors[label] for label in y])
-    assert_same(given, by_hand, X)
+    assert_same(given, by_hand, X, figures=False)  # which class weights leave as they are
     balanced = model_of("classes", class_weight="balanced").fit(X, y)
     counts = {label: np.sum(y == label) for label in factors}
-    assert_same(balanced, model_of("classes").fit(X, y, [1 / counts[label] for label in y]), X)
+    by_hand = model_of("classes").fit(X, y, [1 / counts[label] for label in y])
+    assert_same(balanced, by_hand, X, figures=False)
 
 
 @pytest.mark.parametrize("decision", ["one-vs-one", "binary-code"])
@@ -172,7 +173,7 @@ def test_weights_and_repetition_are_the_same_for_all_decisions(decision):
     counts = np.random.default_rng(1).integers(1, 4, 200)
     weighted = model_of("classes", decision=decision).fit(X, y, counts)
     repeated = model_of("classes", decision=decision).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
-    assert_same(repeated, weighted, X)
+    assert_same(repeated, weighted, X, where=False)
 
 
 @TASKS
