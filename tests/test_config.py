@@ -12,6 +12,8 @@ from polytrain import TensorTrainRegressor, config_context
 from polytrain.config import current_config
 from polytrain.learning.engines.runners import SpillRunner
 
+pytestmark = pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
+
 
 def test_what_is_not_given_stays_as_it_is_outside():
     usual = current_config()

@@ -337,8 +337,10 @@ class LeftOut(NamedTuple):
 
     @classmethod
     def of(cls, answers: Answers, where: str) -> LeftOut | None:
-        """Measure answers, beside the best constant; None where they are not finite."""
+        """Measure answers, beside the best constant; None where they are not finite, or rows have several labels."""
         names = leading_metrics(answers.loss, answers.labels is not None)
+        if answers.labels is not None and answers.predicted.ndim == 2:
+            return None
         if answers.labels is None and not np.isfinite(answers.predicted).all():
             return None
         constant = constant_answers(answers, answers)

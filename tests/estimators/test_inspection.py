@@ -13,6 +13,8 @@ from default_models import default_case, frame_target, make_frame
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.explain import partial_dependence
 
+pytestmark = pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
+
 CATEGORIES = ["colour", "town", "day"]
 
 

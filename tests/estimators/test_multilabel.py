@@ -17,6 +17,8 @@ from polytrain.decisions import EachLabel, get_decision
 from polytrain.explain import explain_local, partial_dependence
 from power_models import power_classifier
 
+pytestmark = pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
+
 FAST = {"rank": 2, "max_sweeps": 2, "random_state": 0}
 
 

@@ -15,6 +15,8 @@ from polytrain.estimators import _base
 from polytrain.rows.summary import row_hashes
 from power_models import power_classifier, power_regressor
 
+pytestmark = pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
+
 EVIL = '<script>alert("x")</script>&\x1b'
 
 

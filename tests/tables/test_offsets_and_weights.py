@@ -15,6 +15,8 @@ from polytrain.evaluation import Answers, constant_answers, linear_answers, loss
 from polytrain.reporting.accuracy import bootstrap
 from polytrain.tables import TableError, fit_table, load_table_model
 
+pytestmark = pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
+
 GIVEN = {"basis": "power", "rank": 2, "alpha": 1e-3, "max_sweeps": 2}
 FAST = ["--basis", "power", "--rank", "2", "--alpha", "1e-3", "--max-sweeps", "2"]
 

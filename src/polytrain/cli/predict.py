@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from polytrain.atomic_file import replace_file, written_in_place
-from polytrain.checks import check_bounds
 from polytrain.cli import common
 from polytrain.cli.common import CommandError, number, option, several, switch
 from polytrain.texts import printable
@@ -137,6 +136,7 @@ def predict(arguments: argparse.Namespace) -> None:
       generate-rows | polytrain predict price.polytrain - | consume-predictions
     """
     model = common.load_model(arguments)
+    from polytrain.checks import check_bounds
     from polytrain.tables.cells import FileCells
     from polytrain.tables.layout import find_column
 

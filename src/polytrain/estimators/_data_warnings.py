@@ -78,7 +78,7 @@ def warn_of_guessing(rows: Rows, goal: Goal, held_out: HeldOut | None) -> None:
             return
         shares = weights.sum(axis=0) / weights.sum()
         error, guess = held_out_losses(held_out.scores, weights)[0].sum() / weights.sum(), float(entr(shares).sum())
-        is_guess = (guess - error) * held_out.n_distinct < _LEAST_GAIN
+        is_guess = guess > 0.0 and (guess - error) * held_out.n_distinct < _LEAST_GAIN
     else:
         sketch, what = rows.sketch, "mean squared error in units of the variance"
         _, left_out, place = np.intersect1d(held_out.hashes, sketch.hashes, return_indices=True)
