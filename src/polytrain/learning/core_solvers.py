@@ -204,7 +204,7 @@ def _quadratic_update(rows: Any, core: Array, alpha: float, method: Any, refine:
 def _line_search(rows: CoreRows, core: Array, step: Array, slope: float, alpha: float, objective: float) -> float:
     """Backtrack from 1 until Armijo's condition holds; 0 if rounding hides any decrease.
 
-    The condition has room for rounding: near the minimum it would else depend on the last digits whether a step is made.
+    The condition has room for rounding. Without it, the last digits decide near the minimum whether a step is made.
     """
     length, allowed = 1.0, objective * (1.0 + _ROUNDING)
     for _ in range(_MAX_HALVINGS):
