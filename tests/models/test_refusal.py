@@ -60,7 +60,7 @@ def test_damaged_files(tmp_path, raw):
         refused(tmp_path, raw[:k], "is not a polytrain model file, or a damaged one")
     refused(tmp_path, raw + b"\0", "1 bytes follow the last tensor")
     refused(tmp_path, raw[:-1] + bytes([raw[-1] ^ 1]), "checksum does not match")
-    refused(tmp_path, raw.replace(b"0.1.0", b"0.1.1", 1), "checksum does not match")
+    refused(tmp_path, raw.replace(b"0.2.0", b"0.2.1", 1), "checksum does not match")
 
 
 def test_future_formats(tmp_path, raw, reseal):
