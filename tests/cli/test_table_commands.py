@@ -485,7 +485,7 @@ def test_help_has_examples_and_exit_codes(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     text = run(capsys, command, "--help")
     assert f"\n  polytrain {command} " in text
-    assert "exit codes: 0 done, 2" in text
+    assert "exit codes: 0 success, 2" in text
     prose = text.split("examples:")[0]
     assert max(map(len, prose.splitlines())) <= 80
 

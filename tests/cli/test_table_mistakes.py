@@ -141,7 +141,7 @@ def test_bad_outputs(folder, capsys):
     check_err(capsys, folder, ["predict", model, table, "--probabilities"], "this model has none", "--loss auto")
     check_err(capsys, folder, ["export", model, "--to", "c", "--name", "int", "--out", folder / "c"], "C identifier")
     check_err(capsys, folder, ["explain", model, "--units", "scaled"], "column 'size' has a map", "basis='power'")
-    check_err(capsys, folder, ["explain", model, table, "--class", "c"], "there is no such polynomial; there are b")
+    check_err(capsys, folder, ["explain", model, table, "--class", "c"], "there is no such polynomial. Give one of b")
     check_err(capsys, folder, ["explain", model, table, "--terms", "0"], "--terms must be at least 1")
 
 

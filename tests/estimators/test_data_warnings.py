@@ -31,7 +31,7 @@ def test_warnings_are_kept_with_the_model(tmp_path):
     model, said, files = gathered(lambda: TensorTrainRegressor(degree=5, **QUICK).fit(frame, y))
     assert [line.partition(":")[0] for line in said] == [
         "degree=5 has no effect with basis='auto'. Leave degree out, or pass another basis",
-        "columns without two different values say nothing",
+        "columns with a single value carry no information",
         "columns are nearly copies of each other (correlation of ranks)",
     ]
     assert files == {__file__}  # the line that called fit
@@ -72,7 +72,7 @@ def test_guesses_of_numbers(outputs):
     X, y = rows()
     noise = np.random.default_rng(1).normal(size=(200, outputs)).squeeze()
     model = TensorTrainRegressor(random_state=0)
-    with pytest.warns(DataWarning, match="no better than a guess: on rows left out its mean squared error in units of"):
+    with pytest.warns(DataWarning, match="no better than a guess: on left-out rows its mean squared error in units of"):
         model.fit(X, noise)
     assert model.fit(X, np.column_stack([y, y + noise.T[0]])).warnings_ == ()
 
@@ -82,7 +82,7 @@ def test_guesses_of_labels(n_classes):
     X, y = rows()
     noise = np.random.default_rng(1).integers(n_classes, size=200)
     model = TensorTrainClassifier(random_state=0)
-    with pytest.warns(DataWarning, match="no better than a guess: on rows left out its log loss is"):
+    with pytest.warns(DataWarning, match="no better than a guess: on left-out rows its log loss is"):
         model.fit(X, noise)
     assert model.fit(X, np.digitize(y, [0.0, 0.5][: n_classes - 1])).warnings_ == ()
 

@@ -113,7 +113,7 @@ def test_mistakes_are_named():
         with (
             config_context(checkpoint="there"),
             pytest.raises(
-                ValueError, match=r"checkpoint='there' keeps the last states .*, which early_stopping, X_val"
+                ValueError, match=r"checkpoint='there' stores the states .* with early_stopping, X_val"
             ),
         ):
             power_regressor(**settings, random_state=0).fit(X, y, **validation)

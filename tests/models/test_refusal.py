@@ -368,7 +368,7 @@ def test_bad_plans(tmp_path, raw, take_apart, entries, message):
         ("shift", lambda values: values + 1, "neither shifted nor scaled"),
         ("classes", lambda values: values[::-1], "in order and different"),
         ("ranks", lambda values: values.astype(np.int16), "should not have dtype int16"),
-        ("history.train", lambda values: values + 5, "trains that are not there"),
+        ("history.train", lambda values: values + 5, "trains that do not exist"),
         ("history.sweep", lambda values: -values, "negative counts"),
         ("history.ranks", lambda values: values - 7, "negative counts"),
         ("history.loss", lambda values: values * NAN, "negative counts, or numbers that are not finite"),

@@ -234,7 +234,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             raise ValueError("partial_fit learns one label per row. Use fit, or a model for each column of y.")
         is_first, known = not hasattr(self, "model_"), None if classes is None else np.unique(classes)
         if is_first and known is None:
-            raise ValueError("classes must be passed in the first call to partial_fit: all labels that can occur.")
+            raise ValueError("classes must be passed on the first call to partial_fit: all labels that can occur.")
         if not is_first and known is not None and not np.array_equal(known, self.classes_):
             raise ValueError(f"classes are {short_list(self.classes_)} since the first call, got {short_list(known)}.")
         self._learn_block(X, y, sample_weight, maps, forgetting, partial(self._with_classes, known=known))
