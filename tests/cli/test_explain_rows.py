@@ -117,7 +117,8 @@ def test_mistakes(people, tmp_path, capsys):
     assert "--row -1: rows of data are counted from 0" in mistake(capsys, "explain", model, table, "--row", -1)
     assert "Give DATA after MODEL" in mistake(capsys, "explain", model, "--row", 1)
     assert "--background requires --row" in mistake(capsys, "explain", model, table, "--background", "data")
-    assert "--units cannot be combined with --row" in mistake(capsys, "explain", model, table, "--row", 1, "--units", "scaled")
+    units = mistake(capsys, "explain", model, table, "--row", 1, "--units", "scaled")
+    assert "--units cannot be combined with --row" in units
     assert "there is no such polynomial" in mistake(capsys, "explain", model, table, "--row", 1, "--class", "maybe")
     assert "--terms must be at least 1" in mistake(capsys, "explain", model, table, "--row", 1, "--terms", 0)
     (tmp_path / "new.csv").write_text('age\x1b]0;owned\x07,"job\n=1+1",grade\n31,astronaut,4\n')

@@ -87,7 +87,7 @@ def test_bad_tables(folder, capsys, command, kind):
         (b"size,z\n1,a\n2,b\n", [], ["has no column 'y'; it has the columns size, z"]),
         (b"size,y\n1,a\nbig,b\n3,a\n", [], ["column 'size' holds numbers, but here 'big'", "--categorical size"]),
         (b"size,y\n1,a\n2,a\n", [], ["y holds only one class", "needs at least two"]),
-        (b"size,y\n1,a\n", [], ["one row only"]),
+        (b"size,y\n1,a\n", [], ["only one row"]),
         (b"size,y\n1,a\n2,b\n", ["--rank", "0"], ["rank must be 'auto'", "or a positive integer, got 0"]),
         (b"size,y\n1,a\n2,b\n", ["--folds", "1"], ["--folds 1 must be 0 or at least 2"]),
         (b"size,y\n1,a\n2,b\n", ["--rank", "2", "3"], ["unrecognized arguments: 3", "--help"]),

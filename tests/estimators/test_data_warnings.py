@@ -95,7 +95,7 @@ def test_rows_outside_of_the_training_range():
     assert gathered(lambda: model.predict(new.assign(b=np.where(new.index < 3, 50.0, new["b"]))))[1] == []
     far = new.assign(b=np.where(new.index < 20, 50.0, new["b"]))
     _, (message,), files = gathered(lambda: model.predict(far))
-    assert "rows lie outside of the range of the training rows, most often in column 'b': " in message
+    assert "rows lie outside the range of the training rows, most often in column 'b': " in message
     assert files == {__file__}
     later = new.assign(c=np.abs(new["c"]) + 0.6)
     _, (message,), _ = gathered(lambda: model.predict(later))

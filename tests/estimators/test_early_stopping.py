@@ -112,9 +112,7 @@ def test_mistakes_are_named():
     for settings, validation in (({"early_stopping": True}, {}), ({}, {"X_val": X, "y_val": y})):
         with (
             config_context(checkpoint="there"),
-            pytest.raises(
-                ValueError, match=r"checkpoint='there' stores the states .* with early_stopping, X_val"
-            ),
+            pytest.raises(ValueError, match=r"checkpoint='there' stores the states .* with early_stopping, X_val"),
         ):
             power_regressor(**settings, random_state=0).fit(X, y, **validation)
 
