@@ -272,7 +272,8 @@ def test_new_categories(model, tmp_path):
     notes = []
     (block,) = blocks(model, tmp_path, text, say=notes.append)
     (note,) = notes
-    assert note.startswith("note: column 'kind': 1 cells hold categories that were not in the training data, such as 'w';")
+    wanted = "note: column 'kind': 1 cells hold categories that were not in the training data, such as 'w';"
+    assert note.startswith(wanted)
     np.testing.assert_array_equal(block.X[:, 1], [0, -1])
     # It is like the mean of all rows, and not like any of the categories.
     scores = model.fitted.decide(np.array([[2.0, -1], [2.0, 0], [2.0, 1]]))
