@@ -1,4 +1,4 @@
-"""explain --row: why rows of a table have their scores."""
+"""explain --row: the contributions of columns to the scores of rows."""
 
 import csv
 import json

@@ -219,7 +219,8 @@ def test_predict_missing_cells_and_new_categories(chosen, tmp_path, capsys):
     assert float(rows[1]["probability no"]) + sure[1] == pytest.approx(1)
     text = "age,job,grade,rich\n" + "".join(f"30,{job},2,no\n" for job in ("pilot", "abbot", "cook", "pilot", "x\x1b"))
     (tmp_path / "new.csv").write_text(text)
-    note = "note: column 'job': 4 cells hold categories that were not in the training data, such as 'abbot', 'pilot', 'x"
+    note = "note: column 'job': 4 cells hold categories that were not in the training data, "
+    note += "such as 'abbot', 'pilot', 'x"
     for command in (["evaluate"], ["predict", "--probabilities"]):
         assert main([command[0], str(chosen), str(tmp_path / "new.csv"), *command[1:]]) == 0
         out, err = capsys.readouterr()

@@ -101,7 +101,7 @@ def test_mistakes_are_named():
     for fraction in (0, 1, 1.0, -0.5, "x", None):
         with pytest.raises(ValueError, match="early_stopping must be True, False or a number between 0 and 1, got"):
             power_regressor(early_stopping=fraction).fit(X, y)
-    with pytest.raises(ValueError, match=r"early_stopping needs rows .* which must differ, got n_samples=2"):
+    with pytest.raises(ValueError, match=r"early_stopping needs different rows .*, got n_samples=2"):
         power_regressor(early_stopping=True).fit(X[[0, 0]], y[[0, 0]])
     with pytest.raises(ValueError, match="X_val needs its targets, y_val"):
         power_regressor().fit(X, y, X_val=X)

@@ -208,7 +208,7 @@ def test_bad_choices(tmp_path, raw_frame, take_apart, name, value):
 
 BAD_COLUMNS = [
     ((), {}, "'columns' should be list"),
-    ((), [], "other features than those of the model"),
+    ((), [], "the columns do not match the features of the model"),
     ((0,), 1, "a column must be a dict"),
     ((0, "kind"), "os.system", "whose kind is number, category or date"),
     ((0, "kind"), "date", "needs the entries"),
@@ -226,7 +226,7 @@ BAD_COLUMNS = [
     ((3, "pattern"), ["iso"], "pattern of column 'day' is"),
     ((3, "ranges"), [[1, 12], [0, 6]], "column 'day' has ranges or a pattern that are not plausible"),
     ((3, "ranges"), [[1, 12], [0, 6], [0, 10**400]], "ranges of column 'day' is"),
-    ((3, "ranges"), [[1, 1], [0, 0], [0, 0]], "other features than those of the model"),
+    ((3, "ranges"), [[1, 1], [0, 0], [0, 0]], "the columns do not match the features of the model"),
 ]
 
 
@@ -244,7 +244,7 @@ def test_bad_columns(tmp_path, raw_frame, take_apart, place, value, message):
     ("name", "value", "message"),
     [
         ("columns", None, "names of the columns are missing"),
-        ("feature_names", ["a"] * 6, "other features than those of the model"),
+        ("feature_names", ["a"] * 6, "the columns do not match the features of the model"),
         ("calibrated", False, "neither shifted nor scaled, unless it is calibrated"),
     ],
 )

@@ -53,7 +53,8 @@ def warn_of_parameters(estimator: Any, settings: Settings) -> None:
     """Warn of parameters that were given and have no effect with any of the bases."""
     bases = set(settings.bases)
     if bases <= {"auto", *InterpolatedMap.bases, *CategoryMap.bases}:
-        names, remedy = ("degree",), listed(PolynomialMap.bases)
+        names: tuple[str, ...] = ("degree",)
+        remedy = listed(PolynomialMap.bases)
     elif bases <= {*PolynomialMap.bases}:
         names, remedy = ("bandwidth", "relevance"), "auto"
     else:
