@@ -41,7 +41,7 @@ _memory = threading.local()
 
 @dataclass(frozen=True)
 class _Context:
-    """The shared context of tasks: the loss, and a position with the map of its column, or all maps for the linear model."""
+    """Context of tasks: the loss, and a position with the map of its column, or all maps for the linear model."""
 
     loss: Loss
     maps: MapList
