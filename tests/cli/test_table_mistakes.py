@@ -134,7 +134,7 @@ def test_model_and_table_exchanged(folder, capsys):
 
 def test_bad_outputs(folder, capsys):
     model, table = folder / "m.polytrain", folder / "train.csv"
-    check_err(capsys, folder, ["fit", table, "--out", folder / "no" / "m", *FIT], "there is no folder", "Make it")
+    check_err(capsys, folder, ["fit", table, "--out", folder / "no" / "m", *FIT], "there is no folder", "Create it")
     check_err(capsys, folder, ["fit", table, "--out", folder, *FIT], "is a directory. Name a file")
     check_err(capsys, folder, ["fit", table, "--out", table, *FIT], "would replace a file that is read")
     check_err(capsys, folder, ["predict", model, table, "--out", model], "would replace a file that is read")
