@@ -12,7 +12,7 @@ DOCTREES := docs/_build/doctrees
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses=8 --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo reproduce test test-slow test-plain test-all coverage fuzz soak lint format docs bench bench-full clean
+.PHONY: help demo reproduce test test-slow test-plain test-all coverage fuzz soak lint format docs dist bench bench-full clean
 .DELETE_ON_ERROR:
 # The stamps are made by pattern; make must not delete them as intermediate files.
 .SECONDARY:
@@ -64,6 +64,9 @@ docs: $(VENV)/.has-docs  ## build docs/_build/html with the gallery (warnings ar
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -q -d $(DOCTREES) -b doctest docs docs/_build/doctest
 	@echo "docs/_build/html/index.html is ready; its examples ran:"
 	@tail -n 7 docs/_build/doctest/output.txt
+
+dist: $(VENV)/.made  ## build the sdists and wheels of both packages into dist, install them in fresh environments and try them
+	@$(BIN)/python scripts/smoke_dist.py
 
 bench: $(VENV)/.has-dev  ## run the benchmarks
 	@$(BIN)/python -m benchmarks

@@ -1,10 +1,10 @@
 """
-Probabilities that hold
-=======================
+Calibrated probabilities
+========================
 
-Of all days on which the forecast says 70 %, it should rain on seven in ten. Labels say little
-about a single probability, so here the rows come from a formula: the true chance of each is
-known, and what a model says can be held against it row by row.
+Of all days with a forecast of 70 %, it should rain on seven in ten. A label reveals little
+about a single probability, so the rows of this example are drawn from a formula: the true
+probability of each row is known, and predictions can be compared with it row by row.
 """
 
 import matplotlib.pyplot as plt
@@ -30,8 +30,8 @@ X, y, _ = rows(1000, seed=0)
 X_test, y_test, truth = rows(20_000, seed=1)
 
 # %%
-# The default learns by the squared loss and turns scores into log-odds on rows that were left
-# out; ``loss="logistic"`` learns log-odds themselves.
+# By default, a classifier learns with the squared loss and turns scores into log-odds on left-
+# out rows; ``loss="logistic"`` learns log-odds directly.
 
 models = {
     "polytrain": TensorTrainClassifier(random_state=0),
@@ -48,10 +48,10 @@ for name, chance in chances.items():
     print(f"{name:28} {log_loss(y_test, chance):9.3f} {np.mean(np.abs(chance - truth)):24.3f}")
 
 # %%
-# On the left, as one would draw it of real rows: the share of the class among rows of similar
-# probability. On the right, what only a formula allows: the true chances of the rows, of which
-# a model says the same. The band holds four fifths of them; a narrow one means that the model
-# tells rows apart as well as that it is right on average.
+# The left plot is the usual calibration curve: the share of the class among rows of similar
+# predicted probability. The right plot needs the formula: the true probabilities of the rows
+# with a given prediction. The band holds four fifths of them; a narrow band means that the
+# model also distinguishes rows well.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 for ax in (left, right):
@@ -75,5 +75,5 @@ clean_axes(right, "the truth behind equal answers")
 plt.show()
 
 # %%
-# Boosting is too sure of itself, as it comes; a forest is too careful. Logistic regression is
-# well calibrated and knows little: calibration alone is no merit.
+# Boosting with default settings is overconfident, and the forest is underconfident. Logistic
+# regression is well calibrated but hardly distinguishes rows: calibration alone is not enough.

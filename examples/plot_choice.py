@@ -1,10 +1,9 @@
 """
-What the default has chosen, and why
-====================================
+How the default settings are chosen
+===================================
 
-There is nothing to set because a fit tries settings on rows that it leaves out. It keeps a
-record of all it has tried, so one can see how close the decision was, and whether it was
-right.
+There are no settings to tune, because a fit tries them on rows that it leaves out. It records
+all trials, so you can see how close the decision was, and whether it was right.
 """
 
 import time
@@ -23,10 +22,11 @@ from polytrain import DataWarning, TensorTrainClassifier, TensorTrainRegressor
 from polytrain.plotting import COLOURS, MARKERS, clean_axes
 
 # %%
-# A classifier of few rows. The error of each candidate is known without fitting again, as
-# every row is predicted by the model that has learned from all others.
+# A classifier with few rows. The error of each candidate follows without further fits: every
+# row is predicted by the model that has learned from all others.
 
-# Radius, perimeter and area of a nucleus are nearly copies of each other, of which a fit warns.
+# Radius, perimeter and area of a nucleus are near-copies of each other, so the fit issues a
+# warning.
 warnings.filterwarnings("ignore", category=DataWarning)
 X, y = load_breast_cancer(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(
@@ -37,8 +37,8 @@ for reason in model.choice_.reasons:
     print(f"- {reason}")
 
 # %%
-# The table has a line per candidate: kinds of functions, bandwidths (how many columns may act
-# at once), and alpha. Here is its head, and all of it as a picture.
+# The table has a line per candidate: kinds of functions, bandwidths (how many columns
+# interact), and alpha. Here are its first lines, and a plot of all of them.
 
 print("\n".join(model.choice_.table().splitlines()[:8]))
 
@@ -72,8 +72,8 @@ clean_axes(ax, f"breast cancer, {len(X_train)} rows, {X_train.shape[1]} columns"
 plt.show()
 
 # %%
-# With more rows the last question is the rank, answered on rows that are held out. Was it
-# right? Fits with other ranks, judged on fresh rows that no choice has seen:
+# With more rows, the last decision is the rank, made on held-out rows. Was it right? Here are
+# fits with other ranks, evaluated on new rows that were not used for any choice:
 
 X, y = make_friedman1(3000, noise=1.0, random_state=0)
 X_fresh, y_fresh = make_friedman1(5000, noise=0.0, random_state=1)
@@ -88,8 +88,8 @@ for rank in (2, 4, 8):
     print(f"rank {rank:2}: error {error:.2f}{note}")
 
 # %%
-# Others need a search around them for the same. Of a support vector machine, 5-fold over
-# twelve settings:
+# Other models need a search for this. A support vector machine, with 5-fold cross-validation
+# over twelve settings:
 
 grid = {"C": np.logspace(-1, 2, 4), "gamma": np.logspace(-3, -1, 3)}
 rivals = {
@@ -104,5 +104,5 @@ for name, rival in rivals.items():
     print(f"{name:13} {error:.1f} % errors, fitted in {seconds:.1f} s")
 
 # %%
-# On this table the search does as well or better, in less time, once one knows what to search.
-# One of the 171 test rows is 0.6 %.
+# On this table the search does as well or better, in less time, if you know what to search. One
+# of the 171 test rows is 0.6 %.

@@ -1,11 +1,11 @@
 """
-Where one class ends
-====================
+Decision boundaries of classifiers
+==================================
 
-Two columns can be looked at. Here are four made tables of two columns, and the regions that
-five classifiers draw into them after learning from the same 200 noisy rows. Nothing is set:
-each model comes as it is, support vectors and logistic regression behind a scaler, which
-polytrain does not need.
+Tables with two columns can be drawn. Here are four simulated tables, and the decision regions
+of five classifiers that learned from the same 200 noisy rows. All models have default
+settings; support vectors and logistic regression follow a scaler, which polytrain does not
+need.
 """
 
 import matplotlib.pyplot as plt
@@ -21,8 +21,8 @@ from polytrain import TensorTrainClassifier
 from polytrain.plotting import COLOURS
 
 # %%
-# Four rules, of which the true borders are known: a line that bends, rings, a product of both
-# columns, and steps along the axes. One label in twenty is wrong.
+# Four functions with known boundaries: a curve, rings, a product of both columns, and steps
+# along the axes. One label in twenty is wrong.
 
 
 def bend(x, y):
@@ -48,7 +48,7 @@ def rows(rule, count, wrong, seed):
 
 
 # %%
-# The models, and the error of each on 4000 fresh rows with right labels.
+# The models, and the error of each on 4000 new rows with correct labels.
 
 models = {
     "polytrain": TensorTrainClassifier(random_state=0),
@@ -90,7 +90,7 @@ for line, rule in zip(grid, rules, strict=True):
 plt.show()
 
 # %%
-# Dotted lines are the true borders. Where borders are smooth, the regions of polytrain are,
-# too, and it has fewer errors than the others. Steps along the axes are what trees are made
-# of: there a forest and boosting are slightly ahead. A straight line is enough for none of
-# these.
+# Dotted lines are the true boundaries. Where these are smooth, polytrain's decision regions are
+# smooth, too, and it has fewer errors than the others. Trees consist of steps along the axes:
+# on that table a forest and boosting are slightly ahead. A straight line is not enough for any
+# of them.

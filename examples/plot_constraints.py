@@ -1,11 +1,11 @@
 """
-Which columns may act together
-==============================
+Interaction constraints
+=======================
 
-Someone has to sign for the model, and signs only for what can be read: prices may depend on
-the place and the size together, everything else must act on its own. ``interaction_cst`` says
-so, with the same words as in scikit-learn's boosting. A forbidden interaction is then not
-small: it is not there.
+Suppose that a price model must be easy to review: location and size may interact, and every
+other column must have an effect of its own. ``interaction_cst`` expresses this as in
+scikit-learn's gradient boosting. A forbidden interaction is then not just small but exactly
+zero.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,7 @@ from polytrain import TensorTrainRegressor
 from polytrain.plotting import COLOURS, InteractionDisplay, clean_axes
 
 # %%
-# Simulated rents per square metre, of which only distance from the centre and size act
-# together.
+# Simulated rents per square metre, in which only distance from the centre and size interact.
 
 
 def rents(count, seed):
@@ -44,8 +43,8 @@ y = truth + 1.5 * np.random.default_rng(1).normal(size=len(X))
 X_test, truth_test = rents(5000, seed=2)
 
 # %%
-# Four models, from everything allowed to nothing, and what each has found: on the diagonal
-# what columns do alone, beside it what pairs do together, in per cent of the variance.
+# Four models, from all interactions to none, and the effects that each found: the diagonal
+# shows main effects, the other cells interactions of pairs, in per cent of the variance.
 
 constraints = {
     "all may interact": None,
@@ -65,8 +64,8 @@ for ax, (name, groups) in zip(axes, constraints.items(), strict=True):
 plt.show()
 
 # %%
-# Errors on fresh rows without noise, beside boosting under the same constraints. Boosting
-# counts columns by number and takes those that no group names as one more group, as polytrain
+# Errors on new rows without noise, and those of boosting under the same constraints. Boosting
+# takes column numbers and treats columns that are in no group as one more group, as polytrain
 # does.
 
 numbers = {name: k for k, name in enumerate(X.columns)}
@@ -83,9 +82,9 @@ for name, groups in constraints.items():
     print(f"{name:18} {errors[name][0]:10.2f} {errors[name][1]:10.2f}")
 
 # %%
-# With few rows a constraint that is true helps a train, since noise finds fewer places to
-# settle, and one that forbids what is there gives part of this away again. Boosting gains
-# little from the true one here.
+# With few rows, a correct constraint helps a train, since there are fewer terms to fit noise
+# with. A constraint that forbids an existing interaction loses part of this gain. Boosting
+# gains little from the correct one here.
 
 figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 places = np.arange(len(errors))

@@ -1,11 +1,11 @@
 """
-More rows than one process holds
-================================
+Distributed training with Dask
+==============================
 
-``fit`` takes Dask arrays and frames as it takes arrays. Rows stay in the partitions where
-they are; cores of the train go there, and small matrices come back. A cluster of two threads
-on this machine stands for one of many machines: only the line that makes the client would
-change.
+``fit`` accepts Dask arrays and frames. Rows stay in their partitions: cores of the train are
+sent there, and small matrices come back. In this example, a cluster of two threads on one
+machine takes the place of a cluster of many; only the line that creates the client would
+differ.
 """
 
 import time
@@ -21,8 +21,8 @@ from polytrain import TensorTrainRegressor
 from polytrain.plotting import COLOURS, MARKERS, clean_axes
 
 # %%
-# 680,000 lazy rows in four partitions, made by a formula when they are asked for. Noise has
-# the size 3.
+# 680,000 lazy rows in four partitions, computed from a formula on demand. The noise has
+# standard deviation 3.
 
 
 def truth(X, sine=np.sin):
@@ -41,9 +41,9 @@ X_test = np.random.default_rng(1).uniform(size=(5000, 6))
 print(f"{X.nbytes / 1e6:.0f} MB in {X.numblocks[0]} partitions")
 
 # %%
-# With all settings given, the rows are passed over as often as there are updates. Settings
-# would be chosen from lazy rows, too, on a sample; that takes some twenty passes more.
-# Predictions of lazy rows are lazy.
+# With all settings given, a fit makes one pass over the rows per update. Settings can also be
+# chosen from a sample of lazy rows; that takes some twenty passes more. Predictions of lazy
+# rows are lazy.
 
 settings = {
     "basis": "legendre",
@@ -67,8 +67,8 @@ with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_addres
 X_part, y_part = da.compute(X.blocks[0], y.blocks[0])
 
 # %%
-# What are many rows good for? Against noise of this size every row helps. Models in memory, on
-# parts of the rows:
+# Do so many rows help? With noise of this size every row does. Models in memory, on subsets of
+# the rows:
 
 rivals = {
     "polytrain, in memory": TensorTrainRegressor(**settings),
@@ -100,6 +100,7 @@ clean_axes(ax)
 plt.show()
 
 # %%
-# With a thousand rows boosting is ahead of these settings, which were made for many. It learns
-# fifty thousand in half a second and would take all of these, if they fit into the memory of
-# one machine. Where they do not, it needs another implementation than scikit-learn's.
+# With a thousand rows boosting is ahead of these settings, which were made for many rows. It
+# learns from fifty thousand rows in half a second, and could learn from all of these if they
+# fit in the memory of one machine. If they do not, it needs another implementation than scikit-
+# learn's.

@@ -1,10 +1,11 @@
 """
-Handwritten digits
-==================
+Handwritten digits classification
+=================================
 
-1797 digits of 8 by 8 pixels come with scikit-learn. A classifier sees 64 numbers per digit.
-polytrain takes them as they are and keeps one tensor train per class: products of functions
-of pixels, up to all 64 at once, though far fewer numbers than there are such products.
+scikit-learn includes 1797 digits of 8 by 8 pixels, so a classifier gets 64 numbers per digit.
+polytrain takes the pixels without preparation and keeps one tensor train per class: a sum of
+products of functions of up to all 64 pixels, with far fewer coefficients than there are such
+products.
 """
 
 import time
@@ -28,8 +29,8 @@ X_train, X_test, y_train, y_test = train_test_split(
 )
 
 # %%
-# Every model as it comes. Log loss asks for probabilities; a support vector machine has none
-# of its own.
+# All models have default settings. Log loss needs probabilities, which a support vector machine
+# does not provide.
 
 models = {
     "polytrain": TensorTrainClassifier(random_state=0),
@@ -53,10 +54,10 @@ for name, model in models.items():
     print(f"{name:20} {errors[name]:8.2f} % {loss:>9} {seconds:5.1f} s")
 
 # %%
-# One digit of the test rows is 0.09 %. polytrain makes the fewest mistakes and has by far the
-# lowest log loss. It also takes longest: of few rows with many columns the exact solution is
-# computed, for ten classes at that, where a support vector machine is done at once. And this
-# split is kind to all of them, since the same people have written both parts.
+# One of the test digits is 0.09 %. polytrain makes the fewest mistakes and has by far the
+# lowest log loss. It also takes the longest: with few rows and many columns it computes the
+# exact solution for all ten classes, while a support vector machine is done at once. This split
+# flatters all models, since the same people wrote digits of both parts.
 
 figure, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
 names = list(errors)[::-1]
@@ -71,7 +72,7 @@ clean_axes(ax)
 plt.show()
 
 # %%
-# Which digits polytrain takes for which others:
+# Which digits polytrain confuses:
 
 ConfusionMatrixDisplay.from_estimator(
     models["polytrain"], X_test, y_test, cmap="Blues", colorbar=False

@@ -1,11 +1,11 @@
 """
-What does a model do with its columns?
-======================================
+Feature importances, effects and interactions
+=============================================
 
-A tensor train is a sum of products, so its mean effects and the share of the variance that
-each column makes are computed exactly, not sampled. Friedman's first function, ``10 sin(pi a
-b) + 20 (c - 0.5)^2 + 10 d + 5 e``, has known answers to compare with, and three columns
-besides that do nothing.
+A tensor train is a sum of products, so its main effects and the share of each column in the
+variance are computed exactly, not sampled. Friedman's first function, ``10 sin(pi a b) + 20
+(c - 0.5)^2 + 10 d + 5 e``, has known answers to compare with. Three further columns have no
+effect.
 """
 
 import matplotlib.pyplot as plt
@@ -31,16 +31,16 @@ EffectsDisplay.from_estimator(model, X, columns=list("abcdefg"), n_pairs=1)
 plt.show()
 
 # %%
-# Each title has two shares: what a column does alone, and what it takes part in. The
-# difference is interaction, and it is there for ``a`` and ``b`` only. The same as a list:
+# Each title has two shares: that of the column alone, and that including its interactions. They
+# differ only for ``a`` and ``b``. The same as a list:
 
 print(effects(model, X, top_pairs=2))
 
 # %%
-# How near is that to the truth? Shares of the variance of the function itself, by brute force
-# over a million points, and the permutation importances of boosting beside them, divided by
-# their sum: they cost 5 predictions of the table for each column, do not split into alone and
-# together, and are not shares of anything.
+# How close is this to the truth? The plot compares shares of the variance of the function
+# itself, by brute force over a million points, and the permutation importances of boosting
+# divided by their sum. The latter cost 5 predictions of the table per column, do not separate
+# main effects from interactions, and are not shares of the variance.
 
 points = (np.arange(1000) + 0.5) / 1000
 product = 10 * np.sin(np.pi * np.outer(points, points))

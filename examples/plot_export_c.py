@@ -1,10 +1,10 @@
 """
-A model as a C program
-======================
+Export a model to C
+===================
 
-A trained model is a table of numbers and a short loop. ``to_c`` writes both into one file of
-C99 without any library, for a machine that has no Python, or no operating system. Here it is
-compiled, run, and held against the estimator.
+A trained model is a table of numbers and a short loop. ``to_c`` writes both into one C99 file
+that needs no library, for machines without Python or even an operating system. Here the file
+is compiled and run, and its results are compared with those of the estimator.
 """
 
 import pickle
@@ -29,11 +29,12 @@ from polytrain.export import to_c
 from polytrain.plotting import COLOURS, clean_axes
 
 # %%
-# A small model on purpose: polynomials of degree 2 in each column and rank 3. The default
-# would choose functions that suit the columns better, and their tables would make the program
-# ten times as large.
+# A small model on purpose: polynomials of degree 2 in each column and rank 3. The default would
+# choose functions that suit the columns better, but their tables would make the program ten
+# times as large.
 
-# Radius, perimeter and area of a nucleus are nearly copies of each other, of which a fit warns.
+# Radius, perimeter and area of a nucleus are near-copies of each other, so the fit issues a
+# warning.
 warnings.filterwarnings("ignore", category=DataWarning)
 X, y = load_breast_cancer(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(
@@ -95,10 +96,10 @@ else:
     print(f"{microseconds:.2f} microseconds per row, program and model {size / 1024:.0f} KiB")
 
 # %%
-# What do others need? Files of the others are pickles, and a row that comes alone takes a call
-# from Python, most of which is checking the row: the C program checks nothing. Support vectors
-# make fewer errors here; one row of the test is 0.4 %. A logistic regression would be smaller
-# still: 31 numbers.
+# How do other models compare? Their files are pickles, and a single row takes a call from
+# Python, most of which is checking the row; the C program checks nothing. Support vectors make
+# fewer errors here; one test row is 0.4 %. A logistic regression would be even smaller: 31
+# numbers.
 
 rivals = {
     "polytrain, C": model,

@@ -1,10 +1,10 @@
 """
-Files: save, load, ONNX
-=======================
+Save and load models, and export to ONNX
+========================================
 
-``save`` writes a model into one file that holds numbers and no code, so that a file from a
-stranger can be opened. ``to_onnx`` writes it for onnxruntime, which runs without Python. Both
-give the same answers as the estimator.
+``save`` writes a model into one file of numbers without any code, so a file from an untrusted
+source can be opened safely. ``to_onnx`` exports the model for onnxruntime, which runs without
+Python. Both give the same predictions as the estimator.
 """
 
 import pickle
@@ -43,8 +43,8 @@ gap = np.abs(session.run(None, {"X": X_test})[0][:, 0] - predicted).max()
 print(f"largest difference of ONNX: {gap:.0e}")
 
 # %%
-# Rivals have pickles, which run code when they are opened, or ONNX by way of skl2onnx. How
-# large are the files, how long does one row take that comes alone, and how good are the
+# Other models are stored as pickles, which run code when they are opened, or as ONNX through
+# skl2onnx. How large are the files, how long does a single row take, and how accurate are the
 # models?
 
 rivals = {
@@ -84,8 +84,8 @@ for name, (size, one, rmse) in results.items():
     print(f"{name:16} {size / 1024:7.0f} {one:13.3f} {rmse:6.2f}")
 
 # %%
-# Most of a call from Python is checking the row; in ONNX and :doc:`in C <plot_export_c>`
-# nothing is checked.
+# Most of a call from Python is checking the row; ONNX and :doc:`C <plot_export_c>` check
+# nothing.
 
 titles = ("file, KiB", "one row, ms", "error (RMSE)")
 figure, axes = plt.subplots(1, 3, figsize=(11, 2.8), layout="constrained", sharey=True)

@@ -1,9 +1,10 @@
 """
-Quantiles, and counts with exposures
-====================================
+Quantile regression, and Poisson regression with exposures
+==========================================================
 
-What a regressor predicts is decided by its loss: the mean, a quantile, the mean of counts.
-Trains are linear in each of their cores, so every convex loss works, with all interactions.
+The loss of a regressor determines what it predicts: the mean, a quantile, or the mean of
+counts. A train is linear in each of its cores, so every convex loss works, with all
+interactions.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +20,8 @@ from polytrain import TensorTrainRegressor
 from polytrain.plotting import COLOURS, clean_axes
 
 # %%
-# **Quantiles.** Waiting times spread more in the evening than in the morning. Two quantiles
-# show how much, and the true ones are known.
+# **Quantiles.** Waiting times vary more in the evening than in the morning. Two quantiles show
+# how much, and the true ones are known.
 
 
 def waits(count, seed):
@@ -67,9 +68,9 @@ axes[0].legend(frameon=False, loc="upper left")
 plt.show()
 
 # %%
-# **Counts with exposures.** Claims of drivers, each insured for another part of the year. The
-# logarithm of that part is an ``offset`` of the score. scikit-learn's models have none; for
-# them claims per year are learned, weighted by the part, which comes to the same.
+# **Counts with exposures.** Claims of drivers, each insured for a different part of the year.
+# The logarithm of that part is an ``offset`` of the score. scikit-learn's models have no
+# offset; they learn claims per year, weighted by the part, which is equivalent.
 
 generator = np.random.default_rng(0)
 age, power = generator.uniform(18, 80, size=6000), generator.uniform(40, 200, size=6000)
@@ -100,8 +101,9 @@ for name, rates in predicted.items():
     print(f"{name:10} explains {100 * explained:4.1f} % of the deviance")
 
 # %%
-# Most of a count is chance, so even the truth explains little. Boosting stops early here; as
-# it comes, it would explain less than nothing. Rates per year of a car of 150 PS:
+# Most of a count is chance, so even the true function explains little. Boosting is stopped
+# early here; with default settings its explained fraction would be negative. Rates per year of
+# a car of 150 PS:
 
 ages = np.linspace(18, 80, 300)
 cars = np.column_stack([ages, np.full(300, 150.0)])

@@ -1,11 +1,11 @@
 """
-Categories, gaps and dates in one frame
-=======================================
+Categories, missing values and dates
+====================================
 
-A table as it comes out of an office: numbers, texts, truth values, dates, and cells that
-nobody has filled in. polytrain takes the frame as it is. Boosting takes categories and gaps,
-too, but a date must be taken apart by hand; a linear model needs the columns encoded, filled
-in and scaled. The table is simulated, so that its rule is known.
+Real tables have numbers, texts, truth values, dates and empty cells. polytrain takes such a
+frame directly. Boosting also takes categories and missing values, but dates must be split by
+hand; a linear model needs encoded, imputed and scaled columns. The table is simulated, so the
+true function is known.
 """
 
 import matplotlib.pyplot as plt
@@ -23,9 +23,9 @@ from polytrain import TensorTrainRegressor
 from polytrain.plotting import COLOURS, MARKERS, EffectsDisplay, clean_axes
 
 # %%
-# Bicycles that a shop lends per day. Rain hurts most in summer, weekends help in parks only,
-# and the weather station loses a reading now and then, more often when it storms: a gap says
-# something.
+# Bicycles that a shop lends per day. Rain hurts most in summer, weekends help only in parks,
+# and the weather station sometimes loses a reading, more often in storms: a missing value is
+# informative.
 
 
 def lent_bicycles(count, seed):
@@ -58,7 +58,7 @@ X_test, y_test = lent_bicycles(1500, seed=1)
 print(X.head(4).to_string(index=False))
 
 # %%
-# What the others need first:
+# The preparation that the other models need:
 
 
 def take_apart(frame):
@@ -89,8 +89,8 @@ for name, model in models.items():
     print(f"{name:17} mean absolute error {error:5.2f} bicycles")
 
 # %%
-# The noise alone makes 4.8, and unknown places more. What polytrain has learned can be drawn:
-# the places with a bar for the unknown one, and the missing wind as a point of its own.
+# The noise alone has size 4.8, and unknown places add to the error. The learned effects can be
+# plotted: the places have a bar for the unknown one, and missing wind has a point of its own.
 
 EffectsDisplay.from_estimator(
     models["polytrain"], X, columns=["place", "warmth", "rain", "wind"], n_pairs=0
@@ -98,8 +98,8 @@ EffectsDisplay.from_estimator(
 plt.show()
 
 # %%
-# Interactions are part of it. Two weeks in June, warm and dry, at each place: weekends help in
-# parks and hurt elsewhere.
+# The model includes interactions. Two weeks in June, warm and dry, at each place: weekends help
+# in parks and hurt elsewhere.
 
 days = pd.date_range("2024-06-03", periods=14)
 figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")

@@ -1,11 +1,11 @@
 """
-Numbers, from few rows to many
-==============================
+Learning curves of regressors
+=============================
 
-A regressor is judged by how its error falls as rows are added. Friedman's first function has
-five columns that matter, two of them only in a product inside of a sine, five that do not,
-and noise of size 1: no model can do better than an error of 1 on noisy targets, or of 0 on
-the function itself, which is what is measured here.
+How fast does the error fall as rows are added? Friedman's first function has five columns that
+matter, two of them only in a product inside a sine, and five that do not, with noise of
+standard deviation 1. The error is measured on the function without noise, so the best
+possible error is 0.
 """
 
 import time
@@ -41,8 +41,8 @@ models = {
 }
 
 # %%
-# The Gaussian process has a length scale for each column. It stops at 150 rows: its time grows
-# with their cube.
+# The Gaussian process has a length scale for each column. It stops at 150 rows, because its
+# time grows with their cube.
 
 X, y = make_friedman1(4000, noise=1.0, random_state=0)
 X_test, y_test = make_friedman1(2000, noise=0.0, random_state=1)
@@ -70,14 +70,14 @@ clean_axes(ax, "Friedman's first function")
 plt.show()
 
 # %%
-# With few rows the Gaussian process is far ahead: a length scale for each column finds out
-# which of them do nothing, where polytrain takes all columns alike. Twice the rows take it
-# eight times as long, though, where polytrain goes on to thousands of rows and more.
+# With few rows the Gaussian process is far ahead: its length scales find out which columns have
+# no effect, while polytrain treats all columns alike. Twice the rows take it eight times as
+# long, though, while polytrain goes on to thousands of rows and more.
 #
-# A smooth function with few interactions suits both. Measurements of people are not always
-# like this. On the diabetes table, 442 patients, ten columns and much noise, there is little
-# to find beyond a straight line; what counts is not to find what is not there. Ridge
-# regression gets nearly as far in a small part of the time.
+# A smooth function with few interactions suits both. Data about people often differ: on the
+# diabetes table, with 442 patients, ten columns and much noise, there is little beyond a linear
+# function, so the main task is to avoid overfitting. Ridge regression gets nearly as far in a
+# fraction of the time.
 
 X, y = load_diabetes(return_X_y=True)
 folds = KFold(3, shuffle=True, random_state=0)

@@ -1,10 +1,10 @@
 """
-Why does this row have its prediction?
-======================================
+Exact Shapley values of single predictions
+==========================================
 
-Shapley values share what a prediction differs from the mean among the columns. For most
-models they are estimated by drawing coalitions of columns at random. For a tensor train they
-are computed exactly, in a fraction of a millisecond.
+Shapley values split the difference between a prediction and the mean among the columns. For
+most models they are estimated from random coalitions of columns. For a tensor train they are
+computed exactly, in a fraction of a millisecond.
 """
 
 import time
@@ -22,8 +22,7 @@ X = X.assign(sex=X["sex"].map({1.0: "woman", 2.0: "man"}))
 model = TensorTrainRegressor(random_state=0).fit(X, y)
 
 # %%
-# A patient for whom the model predicts more than on average, and one for whom it predicts
-# less:
+# A patient with a prediction above the average, and one below:
 
 figure, axes = plt.subplots(1, 2, figsize=(12, 4.2), layout="constrained")
 for ax, row in zip(axes, (17, 200), strict=True):
@@ -31,7 +30,7 @@ for ax, row in zip(axes, (17, 200), strict=True):
 plt.show()
 
 # %%
-# The bars sum to the prediction, to the last digits, for all patients:
+# The bars sum to the prediction, up to rounding, for all patients:
 
 started = time.perf_counter()
 found = explain_local(model, X)
@@ -40,11 +39,11 @@ gap = np.abs(found.base + found.values.sum(axis=1) - found.scores).max()
 print(f"{len(X)} rows, {1000 * seconds / len(X):.2f} ms each; largest gap {gap:.0e}")
 
 # %%
-# What would sampling do? Take the columns away in a random order, put in values of random
-# other patients, and note how the prediction changes: one order costs eleven predictions. The
-# mean over orders tends to the exact values, slowly: a hundred times as many predictions for
-# one more digit. This is the way for boosting, forests and all other models that cannot be
-# taken apart; of trees, their own structure helps in some cases.
+# How does sampling compare? It replaces the columns in a random order by values of random other
+# patients, and records how the prediction changes: one order costs eleven predictions. The mean
+# over orders converges to the exact values, but slowly: one more digit takes a hundred times as
+# many predictions. Boosting, forests and most other models need this, although trees have
+# faster methods in some cases.
 
 
 def sampled(row, n_orders, generator):

@@ -1,13 +1,13 @@
 """
-The paper's table, in small
-===========================
+TTLS and TTLR: the paper's experiment in small
+==============================================
 
-Chen, Batselier, Suykens and Wong learn handwritten digits with tensor trains: by least
-squares, TTLS, and by logistic regression, TTLR. Their tables go over the number of features,
-the degree of the polynomials and the rank of the trains. This page does the same for the
+Chen, Batselier, Suykens and Wong classify handwritten digits with tensor trains: by least
+squares (TTLS) and by logistic regression (TTLR). Their tables vary the number of features, the
+degree of the polynomials and the rank of the trains. This example does the same with the
 small digits of scikit-learn and 20 principal components. ``polytrain reproduce digits`` runs
-the whole of it, with a cross-validated alpha; ``polytrain reproduce usps`` and ``mnist`` run
-the paper's own rows.
+the whole experiment, with a cross-validated alpha; ``polytrain reproduce usps`` and ``mnist``
+run the rows of the paper.
 """
 
 import time
@@ -24,7 +24,7 @@ from polytrain.plotting import COLOURS, MARKERS, clean_axes
 
 # %%
 # The last 600 digits are by other writers than most of the first 1197, so errors are larger
-# than after a shuffle.
+# than after shuffling.
 
 X, y = load_digits(return_X_y=True)
 components = PCA(20, random_state=0).fit(X[:1197])
@@ -48,8 +48,8 @@ def train(loss, degree, rank):
 
 
 # %%
-# Powers of each feature up to the degree, trains of one rank, and the sweeps start at the
-# linear model. All test errors in per cent; with 600 digits a standard error is about 0.6.
+# Powers of each feature up to the degree, trains of a given rank, and a linear start. All test
+# errors are in per cent; with 600 digits a standard error is about 0.6.
 
 cells = [(1, 2), (1, 4), (1, 8), (2, 4), (2, 8), (3, 4)]
 print("degree  rank  coefficients   TTLS   TTLR  seconds")
@@ -64,8 +64,8 @@ for degree, rank in cells:
     print(f"{degree:6} {rank:5} {full:>13} {least:6.2f} {logistic:6.2f} {seconds:8.1f}")
 
 # %%
-# Beside them: what a linear model and support vectors make of the same 20 numbers, and what
-# polytrain's default does, which chooses functions, alpha and rank by itself.
+# For comparison: a linear model and support vectors on the same 20 numbers, and polytrain's
+# default, which chooses functions, alpha and rank.
 
 others = {
     "logistic regression": LogisticRegression(max_iter=2000),
@@ -95,6 +95,6 @@ plt.show()
 
 # %%
 # Here a higher rank helps more than a higher degree, and least squares are ahead of logistic
-# regression, at one alpha for both; the full table chooses it for each. Of these polynomials
-# one reaches support vectors with a polynomial kernel, and none those with Gaussian ones;
-# functions that suit the columns do.
+# regression, with one alpha for both; the full table chooses it for each. One of these
+# polynomials reaches support vectors with a polynomial kernel, and none reaches those with a
+# Gaussian kernel; the functions of the default do.

@@ -1,11 +1,11 @@
 """
-When to stop
-============
+Early stopping
+==============
 
-Sweeps go along the train, from one core to the next and back, and each one lowers the
-training error. With a weak penalty the error on other rows turns round at some point. Given
-validation rows, a fit stops there and keeps the best train. The default needs none of this:
-it chooses its penalty instead.
+Sweeps update the cores along the train, back and forth, and each sweep lowers the training
+error. With weak regularisation, the error on other rows rises again at some point. With
+validation rows, a fit stops there and keeps the best train. The default does not need this,
+because it chooses the regularisation.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +28,8 @@ X_val, y_val = rows(300, seed=1)
 X_test, y_test = rows(5000, seed=2)
 
 # %%
-# A random start and nearly no penalty: an invitation to learn the noise. Fits of up to 25
-# sweeps show what becomes of it, a fit with validation rows stops by itself.
+# A random start and almost no regularisation make overfitting likely. Fits of up to 25 sweeps
+# show the effect; a fit with validation rows stops early.
 
 settings = {
     "basis": "power",
@@ -45,7 +45,7 @@ stopped = TensorTrainRegressor(**settings, max_sweeps=25).fit(X, y, X_val=X_val,
 print(f"stopped after {stopped.n_iter_} sweeps, reason: {stopped.stop_reason_}")
 
 # %%
-# Boosting, counted in trees, learns the noise as well, but here without harm to other rows.
+# Boosting, counted in trees, also fits the noise, but here without harm to other rows.
 
 boosting = HistGradientBoostingRegressor(max_iter=150, random_state=0).fit(X, y)
 stages = [mean_squared_error(y_val, stage) for stage in boosting.staged_predict(X_val)]
@@ -83,10 +83,9 @@ right.legend(frameon=False, fontsize="small")
 plt.show()
 
 # %%
-# Errors on fresh rows, where the noise alone makes 1. What was stopped is better than what was
-# not, and boosting is better than both. Stopping is a weak remedy: the default, which has
-# chosen functions and penalty from the same 150 rows and needs no validation rows, is the
-# best.
+# Errors on new rows, where the noise alone gives 1. Stopping early helps, but boosting is
+# better. Early stopping is a weak remedy: the default, which chose functions and regularisation
+# on the same 150 rows and needs no validation rows, is the best.
 
 models = {
     "25 sweeps": fits[-1],

@@ -1,10 +1,10 @@
 """
-A stream whose rule changes
-===========================
+Concept drift: learning from a stream
+=====================================
 
-Rows come in blocks and cannot be kept. ``partial_fit`` learns from each block once, and
-``forgetting`` says how fast the past fades. Every block is predicted before it is learned
-from, so each point of the picture is an error on rows that the model had not seen.
+Rows arrive in blocks and cannot be kept. ``partial_fit`` learns from each block once, and
+``forgetting`` sets how fast past rows lose their weight. Every block is predicted before it is
+learned, so each point of the plot is an error on unseen rows.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +17,8 @@ from polytrain import TensorTrainRegressor
 from polytrain.plotting import COLOURS, clean_axes
 
 # %%
-# The power of a machine depends on two settings that act together. After 30 blocks a part is
-# replaced, and the sign of that interaction turns round.
+# The power of a machine depends on two settings that interact. After 30 blocks a part is
+# replaced, and the interaction changes its sign.
 
 
 def block(number):
@@ -30,9 +30,9 @@ def block(number):
 
 
 # %%
-# Two streams of polytrain, one that forgets nothing and one that takes a fifth of the weight
-# of the past away with each block. Beside them stochastic gradient descent on all products of
-# two columns, and boosting would have to be fitted anew on rows that are kept.
+# Two streams of polytrain: one keeps the full weight of the past, the other forgets a fifth of
+# it before each block. For comparison, stochastic gradient descent on all products of two
+# columns; boosting would have to be refitted on stored rows.
 
 quadratic = make_pipeline(
     PolynomialFeatures(2), SGDRegressor(learning_rate="constant", eta0=0.01, random_state=0)
@@ -54,10 +54,9 @@ for number in range(60):
         model.partial_fit(rows, y, **forgetting)
 
 # %%
-# The noise is 0.2. Gradient descent finds the product and forgets by itself, but has no sine.
-# The stream that forgets nothing weighs old rows as new ones, so it gets over the change only
-# as fast as new rows outweigh the old; the one that forgets is back at the noise after some
-# fifteen blocks.
+# The noise is 0.2. Gradient descent finds the product and forgets by itself, but cannot
+# represent the sine. The stream without forgetting recovers only as fast as new rows outweigh
+# the old ones; the one with forgetting is back at the noise level after some fifteen blocks.
 
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 for (name, curve), colour in zip(errors.items(), COLOURS, strict=False):

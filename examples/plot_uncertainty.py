@@ -1,11 +1,10 @@
 """
-How far off may it be?
-======================
+Prediction intervals and standard deviations
+============================================
 
-A regressor of polytrain answers with a standard deviation, or with an interval that holds the
-target with a given frequency. Both are fitted along: there is no second model. A Gaussian
-process has a standard deviation, too; boosting needs one quantile model for each end of an
-interval.
+A polytrain regressor returns a standard deviation, or an interval that contains the target
+with a given probability. Both come from a single fit. A Gaussian process also has a standard
+deviation; boosting needs one quantile model for each end of an interval.
 """
 
 import matplotlib.pyplot as plt
@@ -22,10 +21,10 @@ from polytrain import TensorTrainRegressor
 from polytrain.plotting import COLOURS, clean_axes
 
 # %%
-# First one column, with a gap in which there are no rows. A polynomial of a suitable degree
-# doubts there. The default functions are straight lines between the values of the training
-# rows, and hardly doubt what lies between them. A Gaussian process doubts most, and need not
-# be told a degree: it is the model to take where gaps in single columns matter.
+# First a single column, with a gap without rows. A polynomial of a suitable degree is uncertain
+# there. The default functions are straight lines between the values of the training rows, and
+# hardly show the gap. A Gaussian process is the least certain there, and needs no degree: use
+# it where gaps in single columns matter.
 
 generator = np.random.default_rng(0)
 x = np.concatenate([generator.uniform(0, 0.35, 60), generator.uniform(0.8, 1, 40)])
@@ -55,8 +54,8 @@ axes[0].set_ylabel("mean and 90 % band; dotted: truth")
 plt.show()
 
 # %%
-# Then a table: intervals for 90 % of the patients of the diabetes data, out of three folds.
-# What counts is how many targets are inside, and how wide the intervals are for that.
+# Then a table: intervals for 90 % of the patients of the diabetes data, in three folds. Two
+# things count: how many targets are inside, and how wide the intervals are.
 
 
 def of_train(X, y, X_test):
@@ -96,5 +95,5 @@ for name, method in (
     print(f"{name:18} {inside:5.1f} % {np.mean(high - low):11.0f}")
 
 # %%
-# The train and the Gaussian process are level, boosting is too sure of itself. Where 90 % must
-# be kept and not just come out, ``calibration_fraction`` sets rows apart for that.
+# The train and the Gaussian process are level, and boosting is overconfident. If a coverage of
+# 90 % must be guaranteed, ``calibration_fraction`` holds out rows for it.

@@ -1,7 +1,7 @@
 """Say which version this is, and check that everything that names one names the same.
 
 python scripts/release_version.py           # print it, or what disagrees
-python scripts/release_version.py v0.1.0    # and compare it with the tag of a release
+python scripts/release_version.py v0.2.0    # and compare it with the tag of a release
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def versions() -> dict[str, str]:
 def main(arguments: list[str] | None = None) -> int:
     """Compare, and print; returns the exit code."""
     parser = argparse.ArgumentParser(description="Check that all files name the same version.")
-    parser.add_argument("tag", nargs="?", help="the tag of a release, such as v0.1.0")
+    parser.add_argument("tag", nargs="?", help="the tag of a release, such as v0.2.0")
     options = parser.parse_args(arguments)
     found = versions()
     if options.tag:

@@ -29,7 +29,7 @@ def test_the_bound_is_an_order_statistic(n_rows, coverage):
 def test_the_largest_coverage_is_just_enough():
     found = LeftOutErrors.of(np.arange(9.0), np.ones(9))
     assert found.bound(0.9) == 8.0
-    with pytest.raises(ValueError, match=r"and there are 9: an interval would be infinite. Ask for coverage <= 0.9,"):
+    with pytest.raises(ValueError, match=r"and there are 9: an interval would be infinite. Use coverage <= 0.9,"):
         found.bound(0.901)
 
 

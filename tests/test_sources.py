@@ -295,7 +295,7 @@ def test_an_unknown_label_of_rows_elsewhere_is_named():
     summary = summarise(np.ones((2, 1)), np.array(["b", "d"]), np.ones(2), classify=True)
     assert summary.label_index(np.array(["d", "b", "d"])).tolist() == [1, 0, 1]
     for label in ("a", "c", "e"):
-        with pytest.raises(ValueError, match=rf"y holds the label '{label}', which was not there .*\['b', 'd'\]"):
+        with pytest.raises(ValueError, match=rf"y holds the label '{label}', which was missing .*\['b', 'd'\]"):
             summary.label_index(np.array(["b", label], dtype=object))
 
 

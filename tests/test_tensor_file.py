@@ -75,7 +75,7 @@ def test_unknown_types_are_not_written():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (b'"BOOL"', b'"BOOM"', "has dtype BOOM; known are"),
+        (b'"BOOL"', b'"BOOM"', "has dtype BOOM; supported are"),
         (b"[1,3]", b"[1,4]", "do not fit its shape"),
         (b"[1,3]", b"[1.0]", "cannot be read"),
         (b"[1,3]", b"[-13]", "not plausible"),

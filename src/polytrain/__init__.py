@@ -1,9 +1,9 @@
 """Polynomial classifiers and regressors whose coefficients are kept as a tensor train.
 
-Start with `TensorTrainClassifier` or `TensorTrainRegressor`. Fitted models have a method ``save``; `load` reads the
-file, and ``polytrain.export`` turns models into ONNX and C. `average` makes one model of several, and `report` a page
-about one. `config_context` limits memory and keeps interrupted fits. `TensorTrain` and `Polynomial` are the objects
-behind the models.
+Start with `TensorTrainClassifier` or `TensorTrainRegressor`. Fitted models are saved with ``save``; `load` reads the
+file, and ``polytrain.export`` turns models into ONNX and C. `average` combines several models into one, and `report`
+writes a page about one. `config_context` limits memory and keeps interrupted fits. `TensorTrain` and `Polynomial` are
+the objects behind the models.
 """
 
 from importlib import import_module

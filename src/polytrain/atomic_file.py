@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 __all__ = ["open_descriptor", "replace_file", "write_atomically", "written_in_place"]
 
-# Letters of a file's name in that of its temporary file: file systems limit the bytes, at most four per letter.
+# Characters of a file's name that its temporary file keeps: file systems limit the bytes, at most four per character.
 _MAX_LETTERS = 24
 # No system follows longer chains of links.
 _MAX_LINKS = 40
@@ -61,7 +61,7 @@ def write_atomically(path: str | os.PathLike[str], content: str | Iterable[bytes
         with replace_file(path) as stream:
             stream.writelines([content.encode()] if isinstance(content, str) else content)
     except OSError as error:
-        if error.errno is not None:  # a full disk does not say which file it could not hold
+        if error.errno is not None:  # the error of a full disk does not name the file
             error.filename = error.filename or str(path)
         raise
 
@@ -110,10 +110,10 @@ def _open_in_place(path: str | os.PathLike[str]) -> int:
 def _let_in(descriptor: int, old: os.stat_result) -> None:
     """Give an open file the owner and the mode of another, as far as that is permitted."""
     mode = old.st_mode & 0o777
-    with suppress(OSError):  # only root may give files away, and others may choose among their groups
+    with suppress(OSError):  # only root may change owners; others may choose among their groups
         os.fchown(descriptor, -1, old.st_gid)
         os.fchown(descriptor, old.st_uid, -1)
-    if os.fstat(descriptor).st_gid != old.st_gid:  # what a group may do is not for another group
+    if os.fstat(descriptor).st_gid != old.st_gid:  # permissions of one group must not pass to another
         mode &= ~0o070 | (mode & 0o007) << 3
     with suppress(OSError):  # some file systems have one mode for all files
         os.fchmod(descriptor, mode)

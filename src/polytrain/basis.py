@@ -1,7 +1,7 @@
 """Families of polynomials: the values of the first few at one feature, and the rule for products of two of them.
 
 Conventions: rows are the last axis, so ``values`` turns ``(N,)`` into ``(n, N)``. Every family starts with the constant
-1 and then x itself, so that a linear model reads the same in all of them.
+1 and then x itself, so that a linear model has the same form in all of them.
 """
 
 from __future__ import annotations

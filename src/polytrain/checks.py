@@ -1,4 +1,4 @@
-"""Check rows and weights that users pass, and warn of data. Messages name the thing, its value and the remedy."""
+"""Check rows and weights that users pass, and issue data warnings. Messages name the value and the remedy."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = [
     "warn_of_data",
 ]
 
-#: Types that trains are learned and evaluated in; others become the first.
+#: Types in which trains are learned and evaluated; other types are converted to the first.
 COMPUTE_DTYPES = (np.float64, np.float32)
 
 # Weights that differ by a larger factor underflow once the largest is 1.
 _WIDEST_RANGE = 1e300
-# Tables that are neither arrays nor frames, and what makes a frame of them.
+# Tables that are neither arrays nor frames, and how to convert them to frames.
 _REMEDIES = {("polars", "LazyFrame"): "X.collect()", ("pyarrow", "Table"): "X.to_pandas()"}
 
 
@@ -38,17 +38,17 @@ class DataWarning(UserWarning):
     --------
     >>> import warnings
     >>> import polytrain
-    >>> warnings.filterwarnings("ignore", category=polytrain.DataWarning)  # do without them
+    >>> warnings.filterwarnings("ignore", category=polytrain.DataWarning)  # silence them
     """
 
 
-# Warnings of the fit that runs; None outside of fits.
+# Warnings of the current fit; None outside of fits.
 _GATHERED: ContextVar[list[str] | None] = ContextVar("warnings of a fit", default=None)
 
 
 @contextmanager
 def gathered_warnings() -> Iterator[list[str]]:
-    """Gather the messages of `warn_of_data` in a list, which a fit keeps."""
+    """Collect the messages of `warn_of_data` in a list, which a fit stores."""
     gathered: list[str] = []
     token = _GATHERED.set(gathered)
     try:
@@ -71,7 +71,7 @@ def warn_of_data(message: str) -> None:
 
 
 def need(purpose: str, extra: str, *modules: str) -> Any:
-    """Import modules and return the last; an error names the extra of polytrain that brings them."""
+    """Import modules and return the last; an error names the extra of polytrain that installs them."""
     try:
         return [import_module(name) for name in modules][-1]
     except ImportError as error:
@@ -80,7 +80,7 @@ def need(purpose: str, extra: str, *modules: str) -> Any:
 
 
 def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:
-    """Run scikit-learn's checks, without a warning where its sums over a finite column overflow."""
+    """Run scikit-learn's checks without warnings about sums of a finite column that overflow."""
     kind = type(data[0])
     library = kind.__module__.partition(".")[0]
     if (library, kind.__name__) in _REMEDIES:
@@ -146,16 +146,16 @@ def check_mass(sample_weight: Any, n_rows: int) -> float:
 
 
 def check_weight_range(name: str, least: float, largest: float) -> None:
-    """Raise ``ValueError`` if the smallest positive weight would vanish beside the largest."""
+    """Raise ``ValueError`` if the smallest positive weight would underflow relative to the largest."""
     if least < largest / _WIDEST_RANGE:
         raise ValueError(
             f"{name} has positive weights from {least:g} to {largest:g}; the largest may be {_WIDEST_RANGE:g} times "
-            "the least. Leave out the rows that weigh next to nothing."
+            "the smallest. Leave out the rows with negligible weights."
         )
 
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
-    """Return the smallest and the largest possible target, given a pair of which None leaves one open, or None."""
+    """Return the smallest and the largest possible target, given None or a pair in which None is no bound."""
     try:
         low, high = (None, None) if bounds is None else bounds
         ends = -np.inf if low is None else float(low), np.inf if high is None else float(high)

@@ -34,18 +34,18 @@ def config_context(
 ) -> Iterator[None]:
     """Set how fits use the machine, for a ``with`` statement in this thread.
 
-    What is None stays as it is outside of the statement. Processes and Dask workers that help with a fit do as it says;
-    fits that other libraries run in other processes or threads, such as those of a parallel grid search, do not see it.
+    A setting of None is inherited from outside of the statement. Processes and Dask workers that help with a fit follow
+    it; fits that other libraries run in other processes or threads, such as a parallel grid search, do not see it.
 
     Parameters
     ----------
     max_memory : int or str, optional
-        Bytes, or text such as "2 GB", that the rows of a fit may take in memory, with what is computed from them; what
-        does not fit waits on disk. For sources of rows and memory maps. By default half of the machine's memory.
+        Bytes, or text such as "2 GB", that the rows of a fit and arrays computed from them may take in memory; the rest
+        is kept on disk. For sources of rows and memory maps. By default half of the machine's memory.
     checkpoint : path-like, optional
         Folder that keeps the state of every train after each sweep. A fit with the same rows, parameters and
-        ``random_state`` (an integer) goes on from what is there and ends with the same model; other fits need other
-        folders. By default nothing is kept.
+        ``random_state`` (an integer) continues from these states and ends with the same model; other fits need other
+        folders. By default nothing is stored.
 
     Examples
     --------
@@ -65,9 +65,9 @@ def config_context(
 
 
 def current_config() -> Config:
-    """Return the settings of this thread; those that are not set have a value that suits the machine."""
+    """Return the settings of this thread, with defaults that suit the machine."""
     config, half = _CONFIG.get(), 4 << 30
-    with suppress(AttributeError, ValueError, OSError):  # not every system tells
+    with suppress(AttributeError, ValueError, OSError):  # not available on every system
         half = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     return config._replace(max_bytes=config.max_bytes or half)
 

@@ -1,11 +1,11 @@
-"""Decisions: which binary problems to learn, and how their scores become classes.
+"""Decisions: the reduction of classes to binary problems, and of their scores to classes.
 
 A new decision is one subclass of `Decision`, and one entry in ``_DECISIONS`` at the end.
 
 Conventions
 -----------
 ``classes`` are indices 0 .. m-1. A decision is a code matrix of shape (n_trains, m) with entries -1, 0, 1: train t
-learns to tell the classes with code 1 from those with code -1 and never sees those with code 0. Train scores have
+learns to separate the classes with code 1 from those with code -1, without rows of those with code 0. Train scores have
 shape (n_trains, N); decisions and log-probabilities have shape (N, m) and a larger value means more likely.
 
 A decision also writes itself in ONNX and in C.
@@ -33,7 +33,7 @@ class Decision(ABC):
     """A way to reduce m classes to binary problems and back. Decisions have no state.
 
     By default, the scores of the trains are those of the classes, and the largest one wins. The probability of a class
-    is that of all binary answers that its code asks for, normalised over the classes.
+    is that of all binary answers in its code, normalised over the classes.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Decision(ABC):
         """Return the code matrix of shape (n_trains, m)."""
 
     def n_trains(self, n_classes: int) -> int:
-        """Return the number of trains; where there may be many, without forming the code matrix."""
+        """Return the number of trains, without forming the code matrix where that may be large."""
         return len(self.code(n_classes))
 
     def decide(self, scores: NDArray, n_classes: int) -> NDArray:
@@ -118,7 +118,7 @@ class Decision(ABC):
 
 
 class TwoClasses(Decision):
-    """One train that tells the second class from the first.
+    """One train that separates the second class from the first.
 
     Examples
     --------
@@ -415,9 +415,9 @@ def get_decision(name: str, n_classes: int) -> Decision:
     >>> get_decision("one-vs-one", 3), get_decision("one-vs-one", 2)
     (OneVsOne(), TwoClasses())
     """
-    if name == EachLabel.name:  # which comes with targets, rather than by name
+    if name == EachLabel.name:  # chosen by the targets, not by name
         return EachLabel()
-    decisions = _DECISIONS | {Softmax.name: Softmax()}  # which comes with a loss
+    decisions = _DECISIONS | {Softmax.name: Softmax()}  # chosen by the loss
     if n_classes == 2 and name in (*decisions, TwoClasses.name):
         return TwoClasses()
     if name not in decisions:

@@ -50,11 +50,11 @@ class Answers:
     def of(
         fitted: Any, X: NDArray, y: NDArray, *, offset: NDArray | None = None, weights: NDArray | None = None
     ) -> Answers:
-        """Ask a fitted model about features; ``y`` are numbers or indexes of classes."""
+        """Answers of a fitted model for some features; ``y`` are numbers or indexes of classes."""
         if fitted.classes is None:
             predicted = with_exposure(get_loss(fitted.loss), fitted.predict(X), offset)
             return Answers(y, predicted, loss=fitted.loss, weights=weights, offset=offset)
-        # All answers come from the scores, which are what takes time.
+        # All answers are computed from the scores, which take the time.
         return Answers.of_scores(fitted, fitted.scores(X), y, weights)
 
     @staticmethod
@@ -72,7 +72,7 @@ class Answers:
 
     @staticmethod
     def join(parts: list[Answers]) -> Answers:
-        """Put blocks of rows together."""
+        """Join blocks of rows."""
         return parts[0]._changed(lambda name: np.concatenate([getattr(part, name) for part in parts]))
 
     def only(self, rows: NDArray | slice) -> Answers:
@@ -90,7 +90,7 @@ class Answers:
         return (self.y, weights) if self.offset is None else to_rates(get_loss(self.loss), self.y, weights, self.offset)
 
     def by(self, rates: NDArray) -> Answers:
-        """Put the predictions of a simple model, which does not know the offset, in the place of the model's."""
+        """Replace the predictions by those of a simple model that does not know the offset."""
         predicted = with_exposure(get_loss(self.loss), rates.reshape(self.y.shape), self.offset)
         return replace(self, predicted=predicted, decided=None, probabilities=None)
 
@@ -223,7 +223,7 @@ def _deviance(answers: Answers) -> float | None:
 
 
 def _d2(answers: Answers) -> float | None:
-    """Part of the deviance of the best constant, or constant rate, of these rows that is explained."""
+    """Explained fraction of the deviance of the best constant, or constant rate, of these rows."""
     explained = []
     for one in _outputs(answers):
         if (own := _deviance(one)) is None or not (best := _deviance(constant_answers(one, one))):
@@ -254,7 +254,7 @@ def row_costs(answers: Answers) -> NDArray:
 
 
 class Metric(NamedTuple):
-    """A figure of answers: its name in words, and the function that computes it, or None where it is undefined."""
+    """A metric: its name in words, and the function that computes it, or returns None where it is undefined."""
 
     words: str
     measure: Callable[[Answers], float | None]
@@ -272,12 +272,12 @@ _NUMBER_METRICS = {
     "deviance": Metric("mean deviance", _deviance),
     "r2": Metric("R2", _r2),
 }
-#: Names of all metrics. Less is better, except for auc, d2 and r2.
+#: Names of all metrics. Lower is better, except for auc, d2 and r2.
 METRICS = (*_CLASS_METRICS, *_NUMBER_METRICS, "d2")
 
 
 def loss_metrics(loss: str, is_classification: bool = False) -> dict[str, Metric]:
-    """Return the metrics of a model with this loss by name, the one that it is judged by first.
+    """Return the metrics of a model with this loss by name, the main one first.
 
     >>> {name: metric.words for name, metric in loss_metrics("poisson").items()}  # doctest: +NORMALIZE_WHITESPACE
     {'deviance': 'mean Poisson deviance', 'd2': 'D2, the explained part of the deviance',
@@ -295,7 +295,7 @@ def loss_metrics(loss: str, is_classification: bool = False) -> dict[str, Metric
 
 
 def leading_metrics(loss: str, classify: bool) -> tuple[str, ...]:
-    """Return the metrics that say most about models with this loss; the first is the one that people think in.
+    """Return the leading metrics of models with this loss, the usual one first.
 
     >>> leading_metrics("squared", False), leading_metrics("absolute", False), leading_metrics("poisson", False)
     (('rmse', 'r2'), ('mae', 'r2'), ('deviance', 'd2'))
@@ -308,7 +308,7 @@ def leading_metrics(loss: str, classify: bool) -> tuple[str, ...]:
 
 
 def metric_text(name: str, value: float | None, loss: str | None = None) -> str:
-    """Write a figure as people read it: an error in per cent, after its name if the ``loss`` of the model is given.
+    """Format a metric: an error in per cent, after its name if the ``loss`` of the model is given.
 
     >>> metric_text("error", 0.0281), metric_text("deviance", 0.5, "poisson")
     ('2.81 %', 'mean Poisson deviance 0.5')
@@ -318,15 +318,15 @@ def metric_text(name: str, value: float | None, loss: str | None = None) -> str:
 
 
 class LeftOut(NamedTuple):
-    """Figures of a model on rows that it has not learned from, and of simple models on the same rows.
+    """Metrics of a model on left-out rows, and of simple models on the same rows.
 
     Attributes
     ----------
     where : str
-        Which rows these are.
+        Description of the rows.
     model, constant, linear : dict
         Metrics of models like this one, of the best constant, and of a linear model, which may be empty. The first is
-        the one that people think in, see `leading_metrics`.
+        the usual one, see `leading_metrics`.
 
     """
 
@@ -337,7 +337,7 @@ class LeftOut(NamedTuple):
 
     @classmethod
     def of(cls, answers: Answers, where: str) -> LeftOut | None:
-        """Measure answers, beside the best constant; None where they are not finite, or rows have several labels."""
+        """Measure answers and the best constant; None where they are not finite, or rows have several labels."""
         names = leading_metrics(answers.loss, answers.labels is not None)
         if answers.labels is not None and answers.predicted.ndim == 2:
             return None

@@ -36,7 +36,7 @@ class GraphWriter:
         from onnx import numpy_helper
 
         name = self._unique("constant")
-        values = np.array(array, dtype=dtype, order="C")  # keeps a number a number, which ascontiguousarray does not
+        values = np.array(array, dtype=dtype, order="C")  # ascontiguousarray would add a dimension
         if values.dtype.kind in "UO":
             values = np.array([str(value) for value in values], dtype=object)
         self.initializers.append(numpy_helper.from_array(values, name))
@@ -72,7 +72,7 @@ class CWriter:
     def __init__(self, dtype: str) -> None:
         self._dtype, single = np.dtype(dtype), dtype == "float32"
         self.real = "float" if single else "double"
-        #: What the names of functions of the mathematics library end with.
+        #: Suffix of the functions of the mathematics library.
         self.suffix = "f" if single else ""
 
     def table(self, name: str, values: Any) -> str:

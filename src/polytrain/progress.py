@@ -13,14 +13,14 @@ __all__ = ["SweepProgress", "logger", "show"]
 
 logger = logging.getLogger("polytrain")
 
-# The log is one for the whole process: the first to show something changes it, the last to end changes it back.
+# The log belongs to the whole process: the first fit to show something configures it, the last to end restores it.
 _lock, _changes = threading.Lock(), ExitStack()
 _n_showing = 0
 
 
 @contextmanager
 def _visible_log() -> Iterator[None]:
-    """Show log lines on standard error if nobody has configured logging."""
+    """Show log lines on standard error if logging is not configured."""
     global _n_showing
     with _lock:
         _n_showing += 1
@@ -48,7 +48,7 @@ def show(*messages: str) -> None:
 
 
 class SweepProgress:
-    """Shows records of sweeps and passes them on to ``watch``, whose answer True ends the sweeps of a train.
+    """Shows records of sweeps and passes them on to ``watch``, which may return True to end the sweeps of a train.
 
     ``verbose`` of 0 shows nothing, 1 a bar (log lines without tqdm), 2 or more log lines.
     """
@@ -73,7 +73,7 @@ class SweepProgress:
         """Show one sweep of one train."""
         if self._bar is not None:
             self._bar.set_postfix_str(f"train {train + 1}/{self._n_trains}, objective {record['objective']:.3g}")
-            # A train may begin anew; then its first sweeps come a second time.
+            # A train may restart; then its first sweeps come a second time.
             self._bar.update(max(0, record["sweep"] - self._sweeps[train]))
             self._sweeps[train] = max(self._sweeps[train], record["sweep"])
         elif self._verbose:

@@ -1,4 +1,4 @@
-"""Check untrusted JSON and make records of it."""
+"""Check untrusted JSON and convert it to records."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def _rows_per_block(n_features: int) -> int:
 class NpyFolder:
     """Rows in pairs of files, ``X*.npy`` with features and ``y*.npy`` with targets, in the order of their names.
 
-    Files are mapped and read in blocks; ``w*.npy`` files with weights are taken along where there are any.
+    Files are mapped and read in blocks; ``w*.npy`` files with weights are used if there are any.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -56,7 +56,7 @@ class NpyFolder:
 
 
 class SparseRows:
-    """Rows of a sparse matrix of SciPy, and what belongs to them, in blocks that are dense."""
+    """Rows of a sparse matrix of SciPy, with their targets and weights, in dense blocks."""
 
     def __init__(self, X: Any, *others: Any) -> None:
         self._X, self._others = X.tocsr(), [np.asarray(other) for other in others]
@@ -140,7 +140,7 @@ def open_rows(path: str | os.PathLike[str], *, target: str | None = None) -> Npy
 
 
 def is_source(X: Any) -> bool:
-    """Whether ``X`` yields blocks of rows rather than being rows itself."""
+    """Whether ``X`` yields blocks of rows rather than holding rows itself."""
     if isinstance(X, str | bytes | list | tuple | dict) or hasattr(X, "shape") or hasattr(X, "__array__"):
         return False
     return isinstance(X, Iterable) and not hasattr(X, "__len__")
@@ -149,7 +149,7 @@ def is_source(X: Any) -> bool:
 class SourcePartitions:
     """The rows of a source in partitions whose size suits the memory; each pass must yield the rows of the first one.
 
-    A fit applies to one pass what it learned in an earlier one: labels, levels, ranges and numbers of rows. Passes are
+    A fit uses facts from one pass in later ones: labels, levels, ranges and numbers of rows. Passes are
     compared by checksums, which take a small part of the time of a pass.
     """
 

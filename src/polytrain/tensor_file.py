@@ -36,7 +36,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 @dataclass(frozen=True)
 class Place:
-    """Where an array lies: ``data_offsets`` are its first byte after the header, and the one behind its last."""
+    """Position of an array: ``data_offsets`` are its first byte after the header, and the one behind its last."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -75,7 +75,7 @@ def parse_json(text: str | bytes) -> Any:
 def _as_place(name: str, entry: Any, n_bytes: int) -> Place:
     place: Place = read_value(repr(name), entry, Place)
     if place.dtype not in DTYPES:
-        raise ValueError(f"{name!r} has dtype {place.dtype}; known are {', '.join(DTYPES)}")
+        raise ValueError(f"{name!r} has dtype {place.dtype}; supported are {', '.join(DTYPES)}")
     # No size in the file can exceed the file.
     if len(place.shape) > _MAX_DIMENSIONS or max(place.shape + place.data_offsets) > n_bytes:
         raise ValueError(f"the shape or the offsets of {name!r} are not plausible")
@@ -149,7 +149,7 @@ def pack_tensors(tensors: Mapping[str, NDArray], metadata: Mapping[str, str]) ->
     for name, tensor in sorted(tensors.items(), key=lambda item: -item[1].itemsize):
         little = tensor.astype(tensor.dtype.newbyteorder("<"), copy=False)
         if little.dtype not in _NAMES:
-            raise ValueError(f"{name} has the dtype {tensor.dtype}, which the file format does not know.")
+            raise ValueError(f"{name} has the dtype {tensor.dtype}, which the file format does not support.")
         _check_shape(name, tensor.shape)
         parts.append(little.tobytes(order="C"))
         start, end = end, end + len(parts[-1])

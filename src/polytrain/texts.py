@@ -1,4 +1,4 @@
-"""Make untrusted text harmless and short, and write numbers as people do, for messages, pictures and pages."""
+"""Make untrusted text harmless and short, and format numbers, for messages, pictures and pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_LISTED, _MOST_LETTERS = 8, 60
 
 
 def printable(text: object) -> str:
-    r"""Write out characters that a terminal or a page obeys or hides: an escape as ``\x1b``, a line break as ``\n``.
+    r"""Escape characters that control a terminal or are invisible: an escape as ``\x1b``, a line break as ``\n``.
 
     Every name, label and cell goes through here on its way to a terminal or a page.
     """
@@ -32,7 +32,7 @@ def printable(text: object) -> str:
 
 
 def listed(items: Iterable[object]) -> str:
-    """Name the first items for a message, and say how many there are if these are not all."""
+    """List the first items for a message, with the total number if these are not all."""
     texts = [printable(item) for item in items]
     more = [f"... ({len(texts)} in all)"] if len(texts) > _MOST_LISTED else []
     return ", ".join([*map(shortened, texts[:_MOST_LISTED]), *more])
@@ -66,9 +66,9 @@ def short_list(values: Any) -> str:
 
 
 def number_text(value: Any, digits: int = 3, *, signed: bool = False) -> str:
-    """Write a number as people do: integers in full, others with three digits, None and NaN as "-".
+    """Format a number: integers in full, others with three digits, None and NaN as "-".
 
-    Commas begin at 10,000, so that a year is a year. Zeros at the end are left out where the number is exact.
+    Commas begin at 10,000, so that years have none. Zeros at the end are left out where the number is exact.
     """
     if value is None or value != value:
         return "-"
@@ -89,7 +89,7 @@ def number_format(numbers: Iterable[float], digits: int = 3) -> Callable[[float]
 
 
 def tick_texts(ticks: Sequence[float]) -> list[str]:
-    """Write the numbers at an axis with the fewest decimals that tell them apart, and large ones in millions."""
+    """Format the numbers at an axis with the fewest decimals that distinguish them, and large ones in millions."""
     largest = max(map(abs, ticks), default=0.0)
     if largest and not 1e-4 <= largest < 1e13:
         return [number_text(tick) for tick in ticks]
@@ -110,7 +110,7 @@ def percent_text(share: float | None, *, signed: bool = False) -> str:
     if share is None or share != share:
         return "-"
     value = round(100.0 * share, 9)
-    rest = min(abs(value), abs(100.0 - abs(value)))  # a share of 99.95 % is not all
+    rest = min(abs(value), abs(100.0 - abs(value)))  # 99.95 % must not become 100 %
     if 0 < rest < 0.005:
         return "below 0.01 %" if abs(value) < 50 else "above 99.99 %"
     decimals = 0 if value.is_integer() else 1 if abs(value) >= 10 and rest >= 1 else 2

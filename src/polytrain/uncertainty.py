@@ -1,7 +1,7 @@
 """The uncertainty of predictions of numbers: standard deviations and intervals.
 
-Leverages (a Laplace approximation) are large where the training rows say little, a scale says where errors on rows that
-were not learned from are large, the noise is their variance, and conformal intervals hold a given share of them.
+Leverages (a Laplace approximation) are large far from the training rows, a scale follows the size of left-out errors
+from row to row, the noise is their variance, and conformal intervals hold a given share of them.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ _MOST_NUMBERS, _LEAST_ROWS = 1 << 21, 1024
 _LEVELS, _N_STEPS = np.linspace(0.02, 0.98, 13), 10
 # Directions with less than this part of the largest square are rounding noise, and so is what a leverage lacks to 1.
 _NOISE, _MOST_OWN = 1e-12, 1.0 - 1e-6
-# Errors exceed their scale by at most this factor, lest outliers lead; and logarithms of scales are at most this large.
+# Errors are clipped at this multiple of their scale, because of outliers; and logarithms of scales at this size.
 _LARGEST_ERROR, _LARGEST_LOGARITHM = 4.0, 10.0
 # Ridges of the scale: the variance of the logarithm of an error, divided by that of the logarithm of the scale.
 _RIDGES = 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03
@@ -110,7 +110,7 @@ _RIDGES = 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03
 
 @dataclass(frozen=True, eq=False)
 class ErrorScale:
-    """How the size of errors depends on the row, up to a factor: its logarithm is a sum of functions.
+    """The size of errors as a function of the row, up to a factor: its logarithm is a sum of functions.
 
     ``curve`` (2, k) has scores, ascending, and the values of a function that is linear between them. ``effects``
     (n_k - 1,) are factors of the functions of every column but the constant. Logarithms are clipped at ``limit``.
@@ -248,8 +248,8 @@ class LeftOutErrors:
             needed = ceil(coverage / (1.0 - coverage) - _ROUNDING)
             raise ValueError(
                 f"coverage={coverage} needs at least {needed} different rows that were not learned from, and there are "
-                f"{self.n_rows}: an interval would be infinite. Ask for coverage <= {largest:.4g}, or "
-                "fit with more rows or a larger calibration_fraction."
+                f"{self.n_rows}: an interval would be infinite. Use coverage <= {largest:.4g}, or "
+                "more rows or a larger calibration_fraction."
             )
         level = coverage * (self.n_rows + 1) / self.n_rows
         place = int(np.searchsorted(self.heights, level * (1.0 - _ROUNDING)))
@@ -278,7 +278,7 @@ class TrainUncertainty:
     left_out: LeftOutErrors = _NO_ERRORS
 
     def with_errors(self, errors: NDArray, widths: NDArray, weights: NDArray) -> TrainUncertainty:
-        """Return the same with left-out errors (N,), where they are expected to be as large as widths (N,)."""
+        """Return the same with left-out errors (N,), given their expected sizes, widths (N,)."""
         scaled = errors / widths
         noise = float(np.average(np.square(scaled), weights=weights))
         return replace(self, noise=noise, left_out=LeftOutErrors.of(scaled, weights))
@@ -286,7 +286,7 @@ class TrainUncertainty:
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """The uncertainty of all trains of a model; ``guaranteed`` if the left-out rows had no part in the fit at all."""
+    """The uncertainty of all trains of a model; ``guaranteed`` if the left-out rows were not used in the fit at all."""
 
     trains: tuple[TrainUncertainty, ...]
     guaranteed: bool

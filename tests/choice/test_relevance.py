@@ -249,7 +249,7 @@ def test_pure_noise_leaves_all_columns_alike():
         ("all", "relevance must be 'auto', None or one number per feature, got 'all'"),
         ([1.0], r"relevance has 1 entries, but X has 2 features"),
         ([1.0, -1.0], r"relevance\[1\] must be 0 or a number between 0 and 1e\+06, got -1.0"),
-        ([0, 0.0], "without any column there is nothing to learn"),
+        ([0, 0.0], "relevance must have at least one factor above 0, got only zeros"),
     ],
 )
 def test_bad_sizes_are_refused(relevance, message):

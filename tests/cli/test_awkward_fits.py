@@ -148,7 +148,7 @@ def test_intervals_and_probabilities(tmp_path, capsys):
     assert min(float(line.split(",")[2]) for line in lines) < 0
     for more, message in (
         (["--interval", "0.9", "--bounds", "3", "1"], "bounds must be None or a pair of numbers"),
-        (["--bounds", "0", "none"], "--bounds are those of intervals. Add --interval 0.9"),
+        (["--bounds", "0", "none"], "--bounds requires --interval. Add --interval 0.9"),
     ):
         assert main(["predict", str(tmp_path / "m"), str(path), *more]) == 2
         assert message in capsys.readouterr().err

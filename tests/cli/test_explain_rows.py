@@ -1,4 +1,4 @@
-"""explain --row: why rows of a table have their scores."""
+"""explain --row: the contributions of columns to the scores of rows."""
 
 import csv
 import json
@@ -68,7 +68,7 @@ def test_json_sums_up_and_keeps_text(people, capsys):
 
 def test_print(people, capsys):
     lines = run(capsys, "explain", *people, "--row", 17, "--terms", 1).split("\n")
-    assert lines[0] == "what columns bring, taken as independent and distributed as in training"
+    assert lines[0] == "contributions of columns, taken as independent and distributed as in training"
     assert lines[2] == "row 17 (line 20)"
     assert [line.split("  ")[-1].split(" ")[0] for line in lines[3:7]] == [
         "mean", "age\\x1b]0;owned\\x07", "2", "log-odds"
@@ -116,8 +116,9 @@ def test_mistakes(people, tmp_path, capsys):
     assert "has rows 0 to 119 and no row 120." in mistake(capsys, "explain", model, table, "--row", 120)
     assert "--row -1: rows of data are counted from 0" in mistake(capsys, "explain", model, table, "--row", -1)
     assert "Give DATA after MODEL" in mistake(capsys, "explain", model, "--row", 1)
-    assert "--background belongs to --row" in mistake(capsys, "explain", model, table, "--background", "data")
-    assert "--units does not go with --row" in mistake(capsys, "explain", model, table, "--row", 1, "--units", "scaled")
+    assert "--background requires --row" in mistake(capsys, "explain", model, table, "--background", "data")
+    units = mistake(capsys, "explain", model, table, "--row", 1, "--units", "scaled")
+    assert "--units cannot be combined with --row" in units
     assert "there is no such polynomial" in mistake(capsys, "explain", model, table, "--row", 1, "--class", "maybe")
     assert "--terms must be at least 1" in mistake(capsys, "explain", model, table, "--row", 1, "--terms", 0)
     (tmp_path / "new.csv").write_text('age\x1b]0;owned\x07,"job\n=1+1",grade\n31,astronaut,4\n')

@@ -13,7 +13,7 @@ def test_without_the_package_one_line_says_what_to_install(rest, capsys, monkeyp
     assert main(["reproduce", *rest]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("polytrain: error: reproduce comes with a second package")
+    assert err.startswith("polytrain: error: reproduce is part of a second package")
     assert "pip install polytrain-paper, or pip install ./paper in a clone" in err
     assert err.count("\n") == 1
 

@@ -206,7 +206,7 @@ def test_data_warnings_are_notes(people, model, tmp_path, capsys):
     (tmp_path / "new.csv").write_text("age,job,grade\n" + "400,cook,2\n" * 3)
     assert main(["predict", str(model), str(tmp_path / "new.csv")]) == 0
     err = capsys.readouterr().err
-    assert err.count("note: 3 of 3 rows lie outside of the range of the training rows, most often in column 'age'") == 1
+    assert err.count("note: 3 of 3 rows lie outside the range of the training rows, most often in column 'age'") == 1
 
 
 def test_predict_missing_cells_and_new_categories(chosen, tmp_path, capsys):
@@ -219,7 +219,8 @@ def test_predict_missing_cells_and_new_categories(chosen, tmp_path, capsys):
     assert float(rows[1]["probability no"]) + sure[1] == pytest.approx(1)
     text = "age,job,grade,rich\n" + "".join(f"30,{job},2,no\n" for job in ("pilot", "abbot", "cook", "pilot", "x\x1b"))
     (tmp_path / "new.csv").write_text(text)
-    note = "note: column 'job': 4 cells hold categories that the training did not have, such as 'abbot', 'pilot', 'x"
+    note = "note: column 'job': 4 cells hold categories that were not in the training data, "
+    note += "such as 'abbot', 'pilot', 'x"
     for command in (["evaluate"], ["predict", "--probabilities"]):
         assert main([command[0], str(chosen), str(tmp_path / "new.csv"), *command[1:]]) == 0
         out, err = capsys.readouterr()
@@ -486,7 +487,7 @@ def test_help_has_examples_and_exit_codes(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     text = run(capsys, command, "--help")
     assert f"\n  polytrain {command} " in text
-    assert "exit codes: 0 done, 2" in text
+    assert "exit codes: 0 success, 2" in text
     prose = text.split("examples:")[0]
     assert max(map(len, prose.splitlines())) <= 80
 

@@ -87,7 +87,7 @@ def test_bad_tables(folder, capsys, command, kind):
         (b"size,z\n1,a\n2,b\n", [], ["has no column 'y'; it has the columns size, z"]),
         (b"size,y\n1,a\nbig,b\n3,a\n", [], ["column 'size' holds numbers, but here 'big'", "--categorical size"]),
         (b"size,y\n1,a\n2,a\n", [], ["y holds only one class", "needs at least two"]),
-        (b"size,y\n1,a\n", [], ["one row only"]),
+        (b"size,y\n1,a\n", [], ["only one row"]),
         (b"size,y\n1,a\n2,b\n", ["--rank", "0"], ["rank must be 'auto'", "or a positive integer, got 0"]),
         (b"size,y\n1,a\n2,b\n", ["--folds", "1"], ["--folds 1 must be 0 or at least 2"]),
         (b"size,y\n1,a\n2,b\n", ["--rank", "2", "3"], ["unrecognized arguments: 3", "--help"]),
@@ -134,14 +134,14 @@ def test_model_and_table_exchanged(folder, capsys):
 
 def test_bad_outputs(folder, capsys):
     model, table = folder / "m.polytrain", folder / "train.csv"
-    check_err(capsys, folder, ["fit", table, "--out", folder / "no" / "m", *FIT], "there is no folder", "Make it")
+    check_err(capsys, folder, ["fit", table, "--out", folder / "no" / "m", *FIT], "there is no folder", "Create it")
     check_err(capsys, folder, ["fit", table, "--out", folder, *FIT], "is a directory. Name a file")
     check_err(capsys, folder, ["fit", table, "--out", table, *FIT], "would replace a file that is read")
     check_err(capsys, folder, ["predict", model, table, "--out", model], "would replace a file that is read")
     check_err(capsys, folder, ["predict", model, table, "--probabilities"], "this model has none", "--loss auto")
     check_err(capsys, folder, ["export", model, "--to", "c", "--name", "int", "--out", folder / "c"], "C identifier")
     check_err(capsys, folder, ["explain", model, "--units", "scaled"], "column 'size' has a map", "basis='power'")
-    check_err(capsys, folder, ["explain", model, table, "--class", "c"], "there is no such polynomial; there are b")
+    check_err(capsys, folder, ["explain", model, table, "--class", "c"], "there is no such polynomial. Give one of b")
     check_err(capsys, folder, ["explain", model, table, "--terms", "0"], "--terms must be at least 1")
 
 

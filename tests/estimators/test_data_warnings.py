@@ -31,7 +31,7 @@ def test_warnings_are_kept_with_the_model(tmp_path):
     model, said, files = gathered(lambda: TensorTrainRegressor(degree=5, **QUICK).fit(frame, y))
     assert [line.partition(":")[0] for line in said] == [
         "degree=5 has no effect with basis='auto'. Leave degree out, or pass another basis",
-        "columns without two different values say nothing",
+        "columns with a single value carry no information",
         "columns are nearly copies of each other (correlation of ranks)",
     ]
     assert files == {__file__}  # the line that called fit
@@ -72,7 +72,7 @@ def test_guesses_of_numbers(outputs):
     X, y = rows()
     noise = np.random.default_rng(1).normal(size=(200, outputs)).squeeze()
     model = TensorTrainRegressor(random_state=0)
-    with pytest.warns(DataWarning, match="no better than a guess: on rows left out its mean squared error in units of"):
+    with pytest.warns(DataWarning, match="no better than a guess: on left-out rows its mean squared error in units of"):
         model.fit(X, noise)
     assert model.fit(X, np.column_stack([y, y + noise.T[0]])).warnings_ == ()
 
@@ -82,7 +82,7 @@ def test_guesses_of_labels(n_classes):
     X, y = rows()
     noise = np.random.default_rng(1).integers(n_classes, size=200)
     model = TensorTrainClassifier(random_state=0)
-    with pytest.warns(DataWarning, match="no better than a guess: on rows left out its log loss is"):
+    with pytest.warns(DataWarning, match="no better than a guess: on left-out rows its log loss is"):
         model.fit(X, noise)
     assert model.fit(X, np.digitize(y, [0.0, 0.5][: n_classes - 1])).warnings_ == ()
 
@@ -95,7 +95,7 @@ def test_rows_outside_of_the_training_range():
     assert gathered(lambda: model.predict(new.assign(b=np.where(new.index < 3, 50.0, new["b"]))))[1] == []
     far = new.assign(b=np.where(new.index < 20, 50.0, new["b"]))
     _, (message,), files = gathered(lambda: model.predict(far))
-    assert "rows lie outside of the range of the training rows, most often in column 'b': " in message
+    assert "rows lie outside the range of the training rows, most often in column 'b': " in message
     assert files == {__file__}
     later = new.assign(c=np.abs(new["c"]) + 0.6)
     _, (message,), _ = gathered(lambda: model.predict(later))

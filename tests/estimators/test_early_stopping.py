@@ -101,7 +101,7 @@ def test_mistakes_are_named():
     for fraction in (0, 1, 1.0, -0.5, "x", None):
         with pytest.raises(ValueError, match="early_stopping must be True, False or a number between 0 and 1, got"):
             power_regressor(early_stopping=fraction).fit(X, y)
-    with pytest.raises(ValueError, match=r"early_stopping needs rows .* which must differ, got n_samples=2"):
+    with pytest.raises(ValueError, match=r"early_stopping needs different rows .*, got n_samples=2"):
         power_regressor(early_stopping=True).fit(X[[0, 0]], y[[0, 0]])
     with pytest.raises(ValueError, match="X_val needs its targets, y_val"):
         power_regressor().fit(X, y, X_val=X)
@@ -112,9 +112,7 @@ def test_mistakes_are_named():
     for settings, validation in (({"early_stopping": True}, {}), ({}, {"X_val": X, "y_val": y})):
         with (
             config_context(checkpoint="there"),
-            pytest.raises(
-                ValueError, match=r"checkpoint='there' keeps the last states .*, which early_stopping, X_val"
-            ),
+            pytest.raises(ValueError, match=r"checkpoint='there' stores the states .* with early_stopping, X_val"),
         ):
             power_regressor(**settings, random_state=0).fit(X, y, **validation)
 

@@ -134,7 +134,7 @@ def test_weights_that_differ_by_more_arecheck_refused(make, least, largest):
     X, y = _rows()
     y = np.where(y > 0.5, 1, 0)
     weights = np.where(np.arange(200) < 100, largest, least)
-    message = r"sample_weight has positive weights from .* to .*Leave out the rows that weigh next to nothing"
+    message = r"sample_weight has positive weights from .* to .*Leave out the rows with negligible weights"
     check_refused(make(**QUICK), message, X, y, weights)
 
 

@@ -298,7 +298,7 @@ def test_too_many_groups_are_refused():
     ("settings", "message"),
     [
         ({"rank": [2, 2, 2, 2]}, "rank gives one number per bond.*Give a single integer"),
-        ({"early_stopping": True}, "interaction_cst knows no validation rows.*Set early_stopping=False"),
+        ({"early_stopping": True}, "interaction_cst does not support validation rows.*Set early_stopping=False"),
         ({"init": "random"}, "init must be 'auto' or 'linear' with interaction_cst, got 'random'"),
     ],
 )
@@ -310,7 +310,7 @@ def test_what_speaks_of_one_train_is_refused(settings, message):
 
 def test_checkpoints_are_refused():
     X, y = some_rows(20)
-    wanted = "checkpoint='folder' keeps the last states .* and interaction_cst do not end with"
+    wanted = "checkpoint='folder' stores the states .* does not work with .* or interaction_cst"
     with config_context(checkpoint="folder"), pytest.raises(ValueError, match=wanted):
         TensorTrainRegressor(interaction_cst=[[0, 1]], random_state=0).fit(X, y)
 
@@ -341,5 +341,5 @@ def test_other_losses(loss):
 def test_a_warm_start_is_refused():
     X, y = some_rows(30)
     model = TensorTrainRegressor(interaction_cst=[[0, 1]], basis="power", rank=2, alpha=0.1, warm_start=True).fit(X, y)
-    with pytest.raises(ValueError, match=r"warm_start=True cannot go on.*Set warm_start=False"):
+    with pytest.raises(ValueError, match=r"warm_start=True cannot continue.*Set warm_start=False"):
         model.fit(X, y)

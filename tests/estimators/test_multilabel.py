@@ -211,7 +211,7 @@ def test_pipelines_are_not_converted_to_onnx(data):
     from polytrain.export import to_onnx
 
     model = make_pipeline(StandardScaler(), power_classifier(**FAST)).fit(*data)
-    with pytest.raises(ValueError, match="skl2onnx knows classifiers of one label per row, and this one has 3 labels"):
+    with pytest.raises(ValueError, match="skl2onnx supports one label per row, and this classifier has 3 labels"):
         to_onnx(model)
 
 

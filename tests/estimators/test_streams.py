@@ -273,7 +273,7 @@ def test_maps_can_be_given():
     assert classifier.maps_ == defaults.maps_
     with pytest.raises(TypeError, match="maps must be those of a fitted model"):
         power_regressor().partial_fit(X, y, maps="spline")
-    with pytest.raises(ValueError, match="maps are about 5 features, but X has 4"):
+    with pytest.raises(ValueError, match="maps have 5 features, but X has 4"):
         power_regressor().partial_fit(X[:, :4], y, maps=typical.maps_)
 
 

@@ -224,7 +224,7 @@ def test_pipelines_that_make_new_columns(gappy):
     with pytest.raises(ValueError, match=r"step 'pca' \(PCA\) .* such as 'pca0'.*model\[:-1\].transform\(X\)"):
         explain_local(rotated, X)
     silent = make_pipeline(FunctionTransformer(np.log1p), power_regressor(rank=2, max_sweeps=1)).fit(X.abs(), y)
-    with pytest.raises(ValueError, match=r"\(FunctionTransformer\) of the pipeline does not say which columns"):
+    with pytest.raises(ValueError, match=r"\(FunctionTransformer\) of the pipeline does not name the columns"):
         explain_local(silent, X)
     doubled = FunctionTransformer(lambda X: np.hstack([X, X]), feature_names_out=lambda _, names: [*names, *names])
     with pytest.raises(ValueError, match="makes several columns of one"):

@@ -88,7 +88,7 @@ def test_selected_columns(table):
     ("step", "message"),
     [
         (PCA(2), r"the step 'pca' \(PCA\) of the pipeline makes new columns, such as 'pca0'"),
-        (FunctionTransformer(np.sqrt), "does not say which columns it makes"),
+        (FunctionTransformer(np.sqrt), "does not name the columns that it makes"),
         (OneHotEncoder(sparse_output=False), "Explain the last step"),
     ],
 )

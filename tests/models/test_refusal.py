@@ -60,7 +60,7 @@ def test_damaged_files(tmp_path, raw):
         refused(tmp_path, raw[:k], "is not a polytrain model file, or a damaged one")
     refused(tmp_path, raw + b"\0", "1 bytes follow the last tensor")
     refused(tmp_path, raw[:-1] + bytes([raw[-1] ^ 1]), "checksum does not match")
-    refused(tmp_path, raw.replace(b"0.1.0", b"0.1.1", 1), "checksum does not match")
+    refused(tmp_path, raw.replace(b"0.2.0", b"0.2.1", 1), "checksum does not match")
 
 
 def test_future_formats(tmp_path, raw, reseal):
@@ -208,7 +208,7 @@ def test_bad_choices(tmp_path, raw_frame, take_apart, name, value):
 
 BAD_COLUMNS = [
     ((), {}, "'columns' should be list"),
-    ((), [], "other features than those of the model"),
+    ((), [], "the columns do not match the features of the model"),
     ((0,), 1, "a column must be a dict"),
     ((0, "kind"), "os.system", "whose kind is number, category or date"),
     ((0, "kind"), "date", "needs the entries"),
@@ -226,7 +226,7 @@ BAD_COLUMNS = [
     ((3, "pattern"), ["iso"], "pattern of column 'day' is"),
     ((3, "ranges"), [[1, 12], [0, 6]], "column 'day' has ranges or a pattern that are not plausible"),
     ((3, "ranges"), [[1, 12], [0, 6], [0, 10**400]], "ranges of column 'day' is"),
-    ((3, "ranges"), [[1, 1], [0, 0], [0, 0]], "other features than those of the model"),
+    ((3, "ranges"), [[1, 1], [0, 0], [0, 0]], "the columns do not match the features of the model"),
 ]
 
 
@@ -244,7 +244,7 @@ def test_bad_columns(tmp_path, raw_frame, take_apart, place, value, message):
     ("name", "value", "message"),
     [
         ("columns", None, "names of the columns are missing"),
-        ("feature_names", ["a"] * 6, "other features than those of the model"),
+        ("feature_names", ["a"] * 6, "the columns do not match the features of the model"),
         ("calibrated", False, "neither shifted nor scaled, unless it is calibrated"),
     ],
 )
@@ -368,7 +368,7 @@ def test_bad_plans(tmp_path, raw, take_apart, entries, message):
         ("shift", lambda values: values + 1, "neither shifted nor scaled"),
         ("classes", lambda values: values[::-1], "in order and different"),
         ("ranks", lambda values: values.astype(np.int16), "should not have dtype int16"),
-        ("history.train", lambda values: values + 5, "trains that are not there"),
+        ("history.train", lambda values: values + 5, "trains that do not exist"),
         ("history.sweep", lambda values: -values, "negative counts"),
         ("history.ranks", lambda values: values - 7, "negative counts"),
         ("history.loss", lambda values: values * NAN, "negative counts, or numbers that are not finite"),

@@ -115,7 +115,7 @@ def test_ranks_are_those_of_the_trains(iris_model):
     np.testing.assert_array_equal(display.ranks, [train.ranks[1:-1] for train in model.trains_])
     np.testing.assert_array_equal(display.needed, [train.round(0.2).ranks[1:-1] for train in model.trains_])
     np.testing.assert_array_equal(display.bounds, [3, 9, 3])
-    with pytest.raises(ValueError, match="one feature only"):
+    with pytest.raises(ValueError, match="only one feature"):
         RankDisplay.from_estimator(power_regressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0]))
 
 

@@ -134,7 +134,7 @@ def test_mistakes():
         polytrain.report(model, X, ["maybe"] * 40)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         polytrain.report(model, X, [True] * 39)
-    with pytest.raises(ValueError, match="X_train and y_train belong together"):
+    with pytest.raises(ValueError, match="X_train and y_train must be passed together"):
         polytrain.report(model, X, X[:, 0] > 0, X_train=X)
     with pytest.raises(TypeError, match="a report needs a fitted"):
         polytrain.report(StandardScaler(), X, X[:, 0])

@@ -12,5 +12,5 @@ def test_levels_that_come_later_are_refused():
     columns = Columns.fit(frame)
     assert check_block((frame, [1.0, 2.0, 3.0]), "squared", columns)[0].shape == (3, 2)
     later = frame.assign(colour=["red", "green", "red"])
-    with pytest.raises(ValueError, match="column 'colour' holds 'green', which was not there"):
+    with pytest.raises(ValueError, match="column 'colour' holds 'green', which was missing"):
         check_block((later, [1.0, 2.0, 3.0]), "squared", columns)

@@ -87,7 +87,7 @@ def test_identifiers_are_no_leaks():
 def test_constants_are_named_once():
     X, y = table()
     (sentence,) = said(X.assign(c=1, d=np.nan, e=np.where(X["a"] > 0, 1.0, np.nan)), y, False)
-    assert sentence == "columns without two different values say nothing: 'c', 'd'. Leave them out."
+    assert sentence == "columns with a single value carry no information: 'c', 'd'. Leave them out."
     assert said(np.column_stack([X[["a", "b"]], np.ones(400)]), y, False) == []  # pixels, for example
 
 

@@ -332,7 +332,7 @@ AWKWARD_FILES = [
         refusal="holds 2 files .a.csv, b.csv.. Unpack it",
         remedy=Remedy(name="a.csv", content=table().encode()),
     ),
-    AwkwardFile("cut.csv.gz", gzip.compress(table().encode())[:200], refusal="damaged or cut short", remedy=AS_CSV),
+    AwkwardFile("cut.csv.gz", gzip.compress(table().encode())[:200], refusal="damaged or truncated", remedy=AS_CSV),
     AwkwardFile("renamed.parquet", table()),
     AwkwardFile(
         "ragged.csv",

@@ -200,7 +200,8 @@ def test_losses_without_offset(folder, capsys):
     argv = ["fit", str(folder / "train.csv"), "--target", "count", "--out", str(folder / "none"), "--offset", "log_t"]
     for more in (["--loss", "squared", "--task", "regression"], ["--task", "classification"]):
         assert main([*argv, *more]) == 2
-        message = "--offset log_t belongs to counts and amounts. Leave it out, or pass --loss poisson or --loss gamma."
+        message = "--offset log_t applies to counts and amounts only. Leave it out, or pass --loss poisson or "
+        message += "--loss gamma."
         assert message in capsys.readouterr().err
     fit_table(folder / "train.csv", "a", folds=0, **GIVEN).save(folder / "plain")
     assert main(["predict", str(folder / "plain"), str(folder / "test.csv"), "--offset", "log_t"]) == 2

@@ -48,7 +48,7 @@ def test_ranges_that_are_not_known(saved, tmp_path):
         tmp_path / "raw"
     )
     raw = load_table_model(tmp_path / "raw")
-    with raw.open(path) as table, pytest.raises(TableError, match=r"distributed in training.*background='data'"):
+    with raw.open(path) as table, pytest.raises(TableError, match=r"distribution of the columns .*background='data'"):
         raw.explain_rows(table, [5])
     with raw.open(path) as table:
         found, _ = raw.explain_rows(table, [5], background="data")

@@ -272,7 +272,8 @@ def test_new_categories(model, tmp_path):
     notes = []
     (block,) = blocks(model, tmp_path, text, say=notes.append)
     (note,) = notes
-    assert note.startswith("note: column 'kind': 1 cells hold categories that the training did not have, such as 'w';")
+    wanted = "note: column 'kind': 1 cells hold categories that were not in the training data, such as 'w';"
+    assert note.startswith(wanted)
     np.testing.assert_array_equal(block.X[:, 1], [0, -1])
     # It is like the mean of all rows, and not like any of the categories.
     scores = model.fitted.decide(np.array([[2.0, -1], [2.0, 0], [2.0, 1]]))
@@ -316,7 +317,7 @@ def test_a_plain_model_file_reads_numbers(tmp_path):
     model = load_table_model(tmp_path / "m")
     (block,) = blocks(model, tmp_path, "b,a\n1,2\n")
     np.testing.assert_array_equal(block.X, [[2.0, 1.0]])
-    with pytest.raises(TableError, match="does not say which column is the target"):
+    with pytest.raises(TableError, match="does not name the target"):
         blocks(model, tmp_path, "b,a\n1,2\n", with_target=True)
 
 

@@ -1,4 +1,4 @@
-"""What a fit chooses where the user leaves it open: maps, bandwidth, alpha and rank; and how scores become log-odds.
+"""The choice of maps, bandwidth, alpha and rank that the user leaves open, and the calibration of scores to log-odds.
 
 `choose` compares kinds of maps on some rows (``map_search.py``), then goes one of two ways: ``few_rows.py`` or
 ``many_rows.py``.

@@ -1,4 +1,4 @@
-"""The best of several alphas for a kernel, and of several models, by errors on rows that were left out.
+"""Choose the best of several alphas for a kernel, or of several models, by their errors on left-out rows.
 
 Over alpha, the error nearly always has one minimum, so a few alphas near a good start find it. Very smooth kernels may
 have two: where a small part of the rows shows that, all alphas are tried.
@@ -18,7 +18,7 @@ from polytrain.learning.dual import LeftOut, leave_one_out
 
 __all__ = ["AlphaTrial", "Evidence", "find_alpha", "simplest", "strongest"]
 
-# Errors that differ by no more than this fraction are the same: rounding must not decide.
+# Errors that differ by no more than this fraction count as equal, so that rounding does not decide.
 _SAME = 1e-3
 
 
@@ -60,7 +60,7 @@ def simplest(models: Sequence[Evidence], standard_errors: float = 1.0) -> int:
 
 
 def strongest(errors: Sequence[float]) -> int:
-    """Return the index of the first error that is as good as the least."""
+    """Return the index of the first error that is as low as the lowest."""
     return int(np.argmax(np.array(errors) <= (1.0 + _SAME) * min(errors)))
 
 
@@ -68,18 +68,18 @@ def strongest(errors: Sequence[float]) -> int:
 _GUIDE_ROWS = 128
 # An eigendecomposition, which serves all alphas, takes as long as trying this many of them.
 _MOST_STEPS = 8
-# With more rows than these, an eigendecomposition takes too long, whatever there is to gain.
+# With more rows than these, an eigendecomposition takes too long, whatever its gain.
 _MANY_ROWS = 1500
-# The search stops where the relative error falls by no more than this from alpha to alpha, and ever less.
+# The search stops once the relative decrease of the error per step is at most this, and shrinking.
 _FLAT = 1e-4
 # A second minimum counts if it is at most this many times the first and the hill between is that high.
 _DEEP, _HILL = 4.0, 1.02
-# A rival is out of reach if it is more than this many steps away, and this fraction of its error.
+# A competitor is out of reach if it is more than this many steps away, and this fraction of its error.
 _STEPS_TO_GO, _FAR = 8, 0.01
 
 
 class AlphaTrial(NamedTuple):
-    """Leave-one-out residuals (N, q) with an alpha: targets minus scores that were learned from all other rows."""
+    """Leave-one-out residuals (N, q) with an alpha: targets minus scores learned from all other rows."""
 
     alpha: float
     evidence: Evidence
@@ -95,11 +95,11 @@ def find_alpha(
     rival: float | None = None,
     work: NDArray | None = None,
 ) -> AlphaTrial:
-    """Find the strongest alpha whose error is as good as the least; of a kernel, the upper triangle is read.
+    """Find the strongest alpha whose error is as low as the lowest; only the upper triangle of the kernel is read.
 
     Shapes: kernel (N, N), targets (N, q), weights (N,) that sum to 1, work (N, N). The strongest alpha comes first. The
-    search begins ``near`` one of them, or where a few of the rows say. If this kernel cannot come near the error of a
-    ``rival``, any alpha will do that shows so.
+    search begins ``near`` one of them, or where a subset of the rows suggests. If this kernel cannot get close to the
+    error of a ``rival``, any alpha that shows this is returned.
 
     >>> x = np.linspace(-1, 1, 9)
     >>> trial = find_alpha(1 + np.outer(x, x), (2 * x)[:, None], np.full(9, 1 / 9), [1.0, 1e-2, 1e-4])
@@ -162,7 +162,7 @@ def _walk(
 
 
 def _is_out_of_reach(errors: Sequence[float], rival: float) -> bool:
-    """Whether steps as at the ends do not lead near a rival; towards the minimum they become shorter."""
+    """Whether steps as long as those at the ends do not reach a rival; they become shorter towards the minimum."""
     if len(errors) < 2:
         return False
     step = min(abs(errors[1] - errors[0]), abs(errors[-1] - errors[-2]))
@@ -170,7 +170,7 @@ def _is_out_of_reach(errors: Sequence[float], rival: float) -> bool:
 
 
 def _falls(errors: Sequence[float]) -> bool:
-    """Whether the last error is the least, and more is to be gained beyond it."""
+    """Whether the last error is the lowest so far and still falling noticeably."""
     if min(errors) < errors[-1]:
         return False
     if len(errors) < 3:
@@ -189,7 +189,7 @@ def _start(
         return _nearest(alphas, near)
     some = slice(_GUIDE_ROWS)
     few = weights[some] / weights[some].sum()
-    # Noise does not shrink with fewer rows: alpha is larger as they are fewer.
+    # Noise does not shrink with fewer rows, so alpha is larger.
     larger = [alpha * len(kernel) / len(few) for alpha in alphas]
     every = np.stack(list(leave_one_out(kernel[some, some], targets[some], few, larger)))
     errors = np.einsum("akq,akq,k->a", every, every, few).tolist()

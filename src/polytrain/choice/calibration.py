@@ -1,4 +1,4 @@
-"""From scores of any size to probabilities: a logistic regression of labels on scores of rows that were held out."""
+"""Calibrate scores as probabilities: a logistic regression of the labels on the scores of held-out rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from polytrain.learning.targets import NumberTarget, Target
 
 __all__ = ["calibrate", "class_factors", "fit_log_odds", "fit_softmax", "held_out_losses", "held_out_shift"]
 
-# Newton steps that are taken whatever the cost says, and the last one.
+# Least and largest number of Newton steps.
 _CLOSE, _DONE = 1e-6, 1e-14
 _MOST_STEPS, _LEAST_SLOPE, _LARGEST_SLOPE = 100, 1e-3, 1e6
 # Scores that hardly differ say nothing: their spread counts as at least this, and a prior worth this many rows holds
@@ -34,7 +34,7 @@ def calibrate(
 
     ``labels`` (N, m) are the weights of every row at its label, or (N, m + 1) at any number of labels and in all, and
     ``n_rows`` is how many rows they count as together. Joint scores become logarithms of probabilities, up to a
-    constant. Given ``sizes`` stay, and the shifts alone are found.
+    constant. Given ``sizes`` are kept, and only the shifts are estimated.
     """
     weights = labels * class_factors(targets, labels.shape[1])  # as in the fit: a class may lack held-out rows
     is_each = isinstance(targets[0], NumberTarget)
@@ -65,11 +65,11 @@ def fit_log_odds(
 ) -> tuple[float, float]:
     """Find factor and shift that turn the scores (N,) of a two-class problem into log-odds, on held-out rows.
 
-    Rows weigh ``positive`` (N,) in one class and ``negative`` (N,) in the other, in units of a row. Labels count as a
-    little less than certain, as if one more row of each class had been seen: scores that separate the classes perfectly
-    would otherwise mean certainty (Platt's rule). A given factor is kept, and only the shift is found. Rows of one
-    class say nothing about the factor: it is 2 for them, which suits scores of the squared loss. Without any row, the
-    scores stay as they are.
+    Rows weigh ``positive`` (N,) in one class and ``negative`` (N,) in the other, in units of a row. Labels count as
+    slightly uncertain, as if one more row of each class had been seen (Platt's rule): otherwise, scores that separate
+    the classes perfectly would give probabilities of 0 and 1. A given factor is kept, and only the shift is estimated.
+    Rows of a single class do not determine the factor: it is then 2, which suits scores of the squared loss. Without
+    any rows, the scores stay as they are.
 
     >>> scores = np.array([-1.0, -0.5, 0.1, -0.1, 0.4, 0.9])
     >>> positive = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
@@ -117,7 +117,7 @@ def fit_softmax(scores: NDArray, weights: NDArray, factor: float | None = None) 
     """Find factor and shifts that turn scores (N, m) into logarithms of probabilities, up to a constant.
 
     The weights (N, m) are those of every held-out row at its label, in units of a row. All classes share one factor:
-    few rows say too little about several; it is returned once per class, (m,), beside the shifts, (m,). Labels count as
+    a few rows cannot determine several; it is returned once per class, (m,), beside the shifts, (m,). Labels count as
     a little less than certain, as if one more row had been seen that speaks for all classes alike. A given factor is
     kept. Rows of one class say nothing about it: it is m / 2 for them, which suits scores of the squared loss.
 
@@ -155,11 +155,11 @@ def fit_softmax(scores: NDArray, weights: NDArray, factor: float | None = None) 
         curvature[0, 0] = np.sum(spread * x)
         curvature[0, 1:] = curvature[1:, 0] = spread.sum(axis=0)
         curvature[1:, 1:] = np.diag(totals @ chances + _PRIOR) - (totals[:, None] * chances).T @ chances
-        # Scores may all be the same: no factor is the best then.
+        # All scores may be equal; then no factor is best.
         step = np.zeros(1 + n_classes)
         step[free] = np.linalg.lstsq(curvature[free, free] / count, slope[free], rcond=1e-12)[0]
         largest = np.abs(step).max()
-        # Near the minimum, costs tell parameters apart to half of the digits only.
+        # Near the minimum, costs determine the parameters to half of the digits only.
         while largest > _CLOSE and not cost(theta - step) <= now:
             step, largest = step / 2.0, largest / 2.0
         theta = theta - step

@@ -38,7 +38,7 @@ def choose(task: Task) -> Choice:
         return Choice(maps, task.settings.settled(maps.dims, **ranks), bandwidth=task.bandwidth, parts=parts)
     settings = task.settings
     is_exact = get_loss(settings.loss).quadratic and task.n_rows <= FEW_ROWS and settings.init in ("auto", "dual")
-    with np.errstate(over="ignore", invalid="ignore"):  # kernels are looked at before they are used
+    with np.errstate(over="ignore", invalid="ignore"):  # kernels are checked before they are used
         finalists = _compare(task)
         if task.learns_sizes:
             finalists = learn_sizes(task, finalists)
@@ -59,7 +59,7 @@ def _compare(task: Task) -> list[MapTrial]:
     best = [walk[strongest([trial.error for trial in walk])] for walk in walks]
     if len(rows.X) == task.sample.n_rows:
         return best
-    # Where most rows share a value, few rows say little about the others: that kind gets a second chance.
+    # Where most rows share a value, a few rows hardly represent the other values: that kind gets a second chance.
     order = sorted(range(len(best)), key=lambda index: best[index].error)[:_FINALISTS]
     rare = [index for index, trial in enumerate(best) if trial.kind == _TELLS_RARE and task.maker.has_ties]
     share = len(rows.X) / task.sample.n_rows

@@ -1,4 +1,4 @@
-"""What was tried and chosen, for people to read."""
+"""Readable records of what a fit has tried and chosen."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from polytrain.texts import html_table, printable
 
 __all__ = ["Chosen", "Tried"]
 
-# Columns of the table of what was tried, and what its last one is.
+# Columns of the table of trials, and a note about its last column.
 _HEAD = ("step", "basis", "bandwidth", "alpha", "rank", "rows", "mean loss")
-_ABOUT_LOSS = "Errors here are mean losses, on rows that were left out; summary() has the error as people count it."
+_ABOUT_LOSS = "Errors here are mean losses on left-out rows; summary() shows the error in the usual metric."
 
 
 class Tried(NamedTuple):
-    """One line of the table of what was tried.
+    """One line of the table of trials.
 
     Attributes
     ----------
     step : {"maps", "relevance", "columns", "bandwidth", "linear", "rank", "exact", "alpha", "logistic"}
-        What was to be decided.
+        The decision that the trial is about.
     basis : str
         Kind of functions; "given" where the user said it.
     bandwidth : float
@@ -47,7 +47,7 @@ class Tried(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Chosen:
-    """What a fit has chosen and why, with a table of what it has tried; ``print`` and notebooks show it.
+    """The settings that a fit has chosen, the reasons, and a table of all trials; ``print`` and notebooks show it.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Chosen:
 
     @classmethod
     def of(cls, choice: Any) -> Chosen:
-        """Take what matters afterwards of a `polytrain.choice.Choice`."""
+        """Keep the parts of a `polytrain.choice.Choice` that matter after the fit."""
         return cls(
             basis=choice.basis,
             bandwidth=choice.bandwidth,
@@ -108,10 +108,10 @@ class Chosen:
 
     @property
     def linear_ratio(self) -> float | None:
-        """Mean loss of the best model without interactions, in units of that of the best with them on the same rows.
+        """Mean loss of the best model without interactions, divided by that of the best model with them, on equal rows.
 
-        None where only one kind was tried. It is a bound: without interactions, alpha is not sought further once it is
-        clear that these are better.
+        None where only one kind was tried. It is an upper bound: the search for the alpha of the model without
+        interactions ends once it is clear that interactions help.
         """
         errors: dict[tuple[int, bool], dict[bool, float]] = {}  # by the rows learned from, and whether by trains
         for t in self.tried:

@@ -1,4 +1,4 @@
-"""Few rows: the kernel problem is solved exactly, and its solution is rounded to a train."""
+"""The choice with few rows: the kernel problem is solved exactly, and its solution is rounded to a train."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["LINEAR", "additive_kernel", "choose_exactly"]
 LINEAR = 1
 # Ranks to which the solution may be rounded: the largest that takes no more operations than these.
 _RANKS, _MOST_WORK, _TOLERANCE = (32, 24, 16, 8, 4), 2e10, 1e-3
-# Where that rank is lower than this one, rounding is quick and not quite as good.
+# If that rank is lower than this one, a faster and slightly less accurate rounding is used.
 _QUICK_RANK = 8
 # Sweeps after rounding, if it lost more than this fraction of the squared coefficients.
 _SWEEPS, _LITTLE = 1, 1e-4
@@ -47,10 +47,10 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     task.note_trial("linear", linear, LINEAR)
     if settings.rank == "auto" and linear.error <= trial.error:
         task.reasons.append(
-            f"the linear model in these functions has no larger error ({linear.error:.4g}) than the exact solution "
-            f"with interactions ({trial.error:.4g}), so it is the model"
+            f"the linear model in these functions is used: its mean loss ({linear.error:.4g}) is no larger than that "
+            f"of the exact solution with interactions ({trial.error:.4g})"
             if not task.is_additive
-            else f"without interactions, the linear model in these functions is the model, error {linear.error:.4g}"
+            else f"without interactions, the linear model in these functions is used, mean loss {linear.error:.4g}"
         )
         exact = _solve(task, additive, linear)
         plan = replace(settings.linear(maps.dims, linear.alpha), **exact.changes)
@@ -63,13 +63,13 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     exact = _solve(task, kernel, trial)
     parts, ranks, trains, lost = _round(task, maps, values, len(kernel), exact.solutions)
     changes: dict[str, Any] = {"alpha": trial.alpha, "rank": ranks, "init": "dual", **exact.changes}
-    if settings.max_sweeps == "auto":  # a sweep finds back a part of what was cut off
+    if settings.max_sweeps == "auto":  # a sweep recovers a part of what was cut off
         changes["max_sweeps"] = _SWEEPS if lost > _LITTLE else 0
     if settings.alpha == "auto" and changes.get("max_sweeps", settings.max_sweeps):
         changes["alpha"] = max(changes["alpha"], _LEAST_SWEPT)
     plan = settings.settled(maps.dims, **changes)
     task.reasons.append(
-        f"the exact solution on all {len(rows.X)} different rows, leave-one-out error {trial.error:.4g}, is "
+        f"the exact solution on all {len(rows.X)} different rows, leave-one-out mean loss {trial.error:.4g}, is "
         f"rounded to ranks up to {max(ranks)}"
     )
     return task.conclude(trial, maps, plan, starts=trains, held_out=exact.held_out, parts=parts)
@@ -108,7 +108,7 @@ class _Solution(NamedTuple):
 
 
 class _Exact(NamedTuple):
-    """The exact solutions of all trains, settings that they change, and scores of left-out rows if they are wanted."""
+    """The exact solutions of all trains, the settings that they change, and scores of left-out rows on request."""
 
     solutions: list[_Solution]
     changes: dict[str, Any]
@@ -116,7 +116,7 @@ class _Exact(NamedTuple):
 
 
 def _solve(task: Task, kernel: NDArray, trial: MapTrial) -> _Exact:
-    """Solve the kernel problems of all trains, with the loss that left-out rows ask for."""
+    """Solve the kernel problems of all trains, with the loss that left-out rows favour."""
     solutions = []
     for used, wanted, weights in task.each_target():
         inner = kernel if len(used) == len(kernel) else kernel[np.ix_(used, used)]
@@ -168,7 +168,7 @@ def _round(
 
 
 def _lost(solutions: Sequence[_Solution], kept: Sequence[float]) -> float:
-    """Return the largest fraction of the squared coefficients of a train that is not among those kept."""
+    """Return the largest fraction of the squared coefficients that rounding cut off from a train."""
     pairs = zip(solutions, kept, strict=True)
     return max((solution.size - size) / solution.size if solution.size > 0 else 0.0 for solution, size in pairs)
 
@@ -180,7 +180,7 @@ def _largest_ranks(trains: Sequence[Sequence[NDArray]], dims: Sequence[int]) -> 
 
 
 def _largest_rank(task: Task, maps: MapList) -> int:
-    """Return the largest rank to which rounding does not take long."""
+    """Return the largest rank to which rounding is fast."""
     n_rows, n = float(task.n_rows), np.array(maps.dims)
     for rank in _RANKS:
         work = 2.0 * n_rows * n_rows * rank * n.sum() + 10.0 * np.sum((rank * n) ** 3.0)
@@ -225,7 +225,7 @@ def _held_out(task: Task, kernel: NDArray, trial: MapTrial) -> HeldOut | None:
     if task.guides is task.targets or not task.calibrate:
         scores = (rows.targets - trial.residuals) / task.sizes
     else:
-        # A train that a row is not about has nothing to leave out: it says 0.
+        # A row that does not belong to a train's problem was never learned from: its score is 0.
         scores = np.zeros((len(rows.X), len(task.targets)))
         for index, (used, wanted, weights) in enumerate(task.each_target()):
             left_out = find_alpha(kernel[np.ix_(used, used)], wanted[:, None], weights, [trial.alpha])

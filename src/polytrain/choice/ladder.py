@@ -1,4 +1,4 @@
-"""A ladder: trains of growing rank in some maps, learned from some rows and judged on others."""
+"""A ladder: trains of growing rank on given maps, learned from some rows and evaluated on others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from polytrain.tensor import clip_ranks
 __all__ = ["Ladder", "Rung"]
 
 _RANKS, _GROUP_RANKS = (2, 4, 8, 16, 24), (2, 4, 8)
-# Kinds of maps are compared at this rank, or at the other where a rung takes long.
+# Kinds of maps are compared at this rank, or at the second one where a rung takes long.
 _FIRST_RANK, _FIRST_SLOW_RANK = 4, 8
 # Parts of the rows that are learned from.
 _MOST_PARTS = 4
@@ -49,7 +49,7 @@ _LEAST_EXACT_ROWS, _MOST_EXACT_ROWS, _ROUNDING_WORK, _ROUNDING_NUMBERS = 500, 25
 _NEWTON_STEPS = 8
 # Updates of cores of a rung with which alpha is still sought.
 _MOST_WALKED = 1000
-# Loss of a row whose score is beyond all bounds; and residuals that are outliers to losses that do not mind them, for
+# Loss of a row whose score is not finite; and residuals that count as outliers for robust losses, for
 # targets that are divided by their spread.
 _HOPELESS, _LARGEST_RESIDUAL = 1e100, 10.0
 
@@ -77,7 +77,7 @@ class Rung(NamedTuple):
 
 
 class _Fold(NamedTuple):
-    """Rows to learn from, rows to judge by, and whether there is anything to learn from, for every train."""
+    """Rows to learn from, rows to evaluate on, and whether there is anything to learn from, for every train."""
 
     learned: PlacedRows
     held_out: Rows
@@ -85,7 +85,7 @@ class _Fold(NamedTuple):
 
 
 class Ladder:
-    """Trains of growing rank in the maps of one trial, learned from some rows and judged on the others."""
+    """Trains of growing rank on the maps of one trial, learned from some rows and evaluated on the others."""
 
     def __init__(self, task: Task, trial: MapTrial) -> None:
         settings = task.settings
@@ -102,7 +102,7 @@ class Ladder:
         self._sizes = task.sizes if is_scaled else np.ones(len(task.targets))
         self._widths = [m.n if m.knots(np.dtype(np.float64)) is None else 2 for m in self.maps]
         self._n_parts = task.n_parts(self.is_slow)
-        # Of very many rows, some parts are learned from; else all that are not held out.
+        # With very many rows, only some folds are learned from; else all that are not held out.
         self._n_learned = min(self._n_parts - 1, _MOST_PARTS)
         if self.is_slow and self._parts is None and self._n_folds == 1:
             shape, part = clip_ranks(self.maps.dims, min(_WORK_RANK, self.ranks()[-1])), task.n_rows / self._n_parts
@@ -114,7 +114,7 @@ class Ladder:
 
     @cached_property
     def folds(self) -> list[_Fold]:
-        """Rows to learn from and rows to hold out; they are placed once somebody climbs."""
+        """Rows to learn from and rows to hold out; they are placed when they are first needed."""
         rows, n_parts = self._task.rows, self._n_parts
         if self._n_learned < n_parts - 1:
             return [self._fold(rows.part(1, 1 + self._n_learned, n_parts), rows.part(0, 1, n_parts))]
@@ -171,11 +171,11 @@ class Ladder:
 
     @property
     def may_walk(self) -> bool:
-        """Whether alpha is open, and may be sought with trains."""
+        """Whether alpha is open, and may be searched for with trains."""
         return self._task.settings.alpha == "auto" and self._task.n_updates(len(self.maps)) <= _MOST_WALKED
 
     def ranks(self) -> list[int]:
-        """Ranks that are worth a try: more than the columns allow are the same as fewer, and the highest take long."""
+        """Ranks worth trying: those above what the columns allow change nothing, and the highest take long."""
         dims, parts = self.maps.dims, self._parts
         if parts is not None:
             ranks = list(_GROUP_RANKS[: 2 if self.is_slow else 3])
@@ -202,7 +202,7 @@ class Ladder:
         return work * steps * self._n_sweeps * len(self._targets) * self._n_folds
 
     def learn(self, rank: int, alpha: float, below: Rung | None = None, step: str = "rank") -> Rung:
-        """Learn trains of a rank from those of another rung, or the linear model if there is none, and judge them."""
+        """Learn trains of this rank from those of another rung, or from the linear model, and evaluate them."""
         dims, parts = self.maps.dims, self._parts
         starts: Sequence[Any] = [None] * len(self.folds) if below is None else below.trains
         if below is None:
@@ -218,7 +218,7 @@ class Ladder:
             plan = replace(self._plan, rank=joined_ranks(parts, dims))
             if below.rank == LINEAR:
                 starts = [[share_additive(cores[0], parts) for cores in fold] for fold in starts]
-        # Noise does not shrink with fewer rows: alpha is larger as they are fewer.
+        # Noise does not shrink with fewer rows, so alpha is larger.
         plan = replace(plan, alpha=alpha / self._share)
         trains, scored, seeds = [], [], self._task.seeds
         for fold, start in zip(self.folds, starts, strict=True):
@@ -251,7 +251,7 @@ class Ladder:
         return round_for_sweeps(values, (coefficients / self._task.sizes).T, rank)
 
     def _exact_rows(self, rank: int) -> int:
-        """Rows for which the exact solution is quickly rounded, in little memory."""
+        """Number of rows for which the exact solution is rounded fast and in little memory."""
         work = 16.0 * rank * rank * sum(self.maps.dims) * len(self._targets)
         numbers = 2.0 * rank * len(self.maps)
         return int(min(_MOST_EXACT_ROWS, _ROUNDING_WORK / work, _ROUNDING_NUMBERS / numbers))
@@ -312,7 +312,7 @@ def _effects(maps: MapList, trains: Sequence[Sequence[NDArray]], X: NDArray) -> 
 
 
 def _rescaled(train: Sequence[NDArray], before: Sequence[NDArray], after: Sequence[NDArray]) -> list[NDArray]:
-    """Return cores with the same scores after the functions were multiplied by other factors; some come, some go."""
+    """Return cores with the same scores after the functions were rescaled; functions may be added or dropped."""
     cores = []
     for core, old, new in zip(train, before, after, strict=True):
         every = np.zeros((len(core), len(old), core.shape[2]))

@@ -1,6 +1,6 @@
-"""The logistic loss at the end of a fit: where left-out rows ask for it, scores that were learned with squares go on.
+"""The logistic loss at the end of a fit: it refines scores learned with squares where left-out rows favour it.
 
-Squares are quick, and good at telling classes apart; log-odds that maximise the likelihood make better probabilities.
+The squared loss is fast and separates classes well; maximising the likelihood gives better probabilities.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ __all__ = ["ALPHA_SHARES", "exact_logistic", "finish_reason", "is_better", "like
 
 #: Alphas in units of that of the squared loss, whose curvature is eight times that of the logistic one at a score of 0.
 ALPHA_SHARES = 1.0 / 2.0, 1.0 / 8.0, 1.0 / 32.0
-# As many errors on other rows of the same weights are no more errors.
+# An increase of the errors within sampling noise does not count.
 _ROUNDING = 1e-9
 # Operations of all exact solutions with one alpha: a second or so.
 _MOST_WORK = 1.5e10
 
 
 def likelihood(task: Task, held_out: HeldOut, loss: str = "squared") -> tuple[Evidence, Evidence]:
-    """Return log losses and errors of left-out rows after calibration, given their scores; equal rows are one."""
+    """Return log losses and errors of left-out rows after calibration, given their scores; equal rows count as one."""
     weights = held_out.label_weights * class_factors(task.targets, held_out.label_weights.shape[1])
     weights *= held_out.n_distinct / weights.sum()
     losses, errors = held_out_losses(held_out.scores, weights)
@@ -41,7 +41,7 @@ def is_better(before: tuple[Evidence, Evidence], after: tuple[Evidence, Evidence
 
 
 def finish_reason(before: tuple[Evidence, Evidence], after: tuple[Evidence, Evidence]) -> str:
-    """Say why the logistic loss follows the squared one."""
+    """Return the reason why the logistic loss follows the squared one."""
     return f"the logistic loss lowers the log loss of left-out rows from {before[0].error:.4g} to {after[0].error:.4g}"
 
 

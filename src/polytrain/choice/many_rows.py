@@ -1,4 +1,4 @@
-"""Many rows: leaving rows out of a sample proposes maps, and trains of growing rank on held-out rows decide.
+"""The choice with many rows: leave-one-out errors on a sample propose maps, and trains on held-out rows decide.
 
 Every rung starts from the trains of the one below, so that few sweeps are spent at high ranks. With few rows, each fold
 is held out in turn; with many, one is.
@@ -29,14 +29,14 @@ from polytrain.tensor import clip_ranks
 
 __all__ = ["choose_by_climbing"]
 
-# Beyond this rank, the error must have fallen by this part of it for the next one to be tried.
+# Beyond this rank, the next one is tried only if the error has fallen by this fraction.
 _HIGH_RANK, _LEAST_GAIN = 16, 0.02
-# Sweeps of the last fit, more where the ladder has learned from a part of the rows; and its rounds over groups of
-# columns: each waits for what the others say.
+# Sweeps of the last fit, more where the ladder has learned from some of the rows; and its rounds over groups of
+# columns: each depends on the others.
 _LAST_SWEEPS, _LAST_ROUNDS = (2, 4), 4
-# Alphas: factor and number of steps; smaller ones drown in rounding.
+# Search for alpha: factor and number of steps; smaller alphas would be lost in rounding errors.
 _ALPHA_STEP, _MOST_ALPHA_STEPS, _LEAST_ALPHA = sqrt(10.0), 8, 1e-12
-# Fewer held-out rows than these must speak clearly; but nothing is worth an error that grows by more than this factor.
+# With fewer held-out rows than these, a difference must be significant; no error may grow by more than this factor.
 _WEAK_EVIDENCE, _NOT_MUCH = 500, 1.005
 # How often sizes of the columns are learned from trains.
 _RESIZINGS = 2
@@ -77,7 +77,7 @@ def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
 
 
 def _resize(task: Task, ladder: Ladder) -> Ladder:
-    """Learn the sizes of the columns anew from the best trains of the ladder, as long as held-out rows gain."""
+    """Learn the sizes of the columns anew from the best trains of the ladder, as long as the held-out error falls."""
     best = ladder, min(ladder.rungs, key=lambda rung: rung.evidence.error)
     is_open = task.learns_sizes and task.settings.alpha == task.settings.rank == "auto"
     is_weak = len(best[1].evidence.squares) < _WEAK_EVIDENCE or best[1].rank == LINEAR or task.n_folds > 1
@@ -116,12 +116,12 @@ def _climb_on(ladder: Ladder) -> None:
             last, before = (tried.evidence.error for tried in (ladder.rungs[-1], ladder.rungs[-2]))
             if last > before or (rank >= _HIGH_RANK and last > (1.0 - _LEAST_GAIN) * before):
                 break
-    if is_worse:  # where the linear model is out, it may be the best, or the only one
+    if is_worse:  # where the linear model is excluded, this may be the best, or the only one
         ladder.rungs.append(first)
 
 
 def _may_start_exactly(task: Task, ladder: Ladder) -> bool:
-    """Whether the exact solution for some rows may be where the sweeps begin."""
+    """Whether sweeps may start from the exact solution for some rows."""
     settings = task.settings
     is_open = settings.init == settings.rank == settings.max_sweeps == "auto" and not settings.patience
     known = task.guides is task.targets and task.parts is None and get_loss(settings.loss).quadratic
@@ -129,7 +129,7 @@ def _may_start_exactly(task: Task, ladder: Ladder) -> bool:
 
 
 def _start_exactly(task: Task, finalists: Sequence[MapTrial], ladder: Ladder) -> Ladder:
-    """Try starts from the exact solution in the maps of the ladder, and in those that leaving rows out likes best.
+    """Try starts from the exact solution on the maps of the ladder, and on those with the best leave-one-out error.
 
     With few rows, sweeps from the linear model end in worse minima than from there.
     """
@@ -150,7 +150,7 @@ def _start_exactly(task: Task, finalists: Sequence[MapTrial], ladder: Ladder) ->
 def _walk_alpha(ladder: Ladder, rung: Rung) -> Rung:
     """Go to larger alphas as long as the error does not grow, or else to smaller ones as long as it falls.
 
-    Few rows say little: with them it must fall clearly.
+    With few rows, it must fall significantly.
     """
     clearly = 1.0 if len(rung.evidence.squares) < _WEAK_EVIDENCE else 0.0
     for factor in (_ALPHA_STEP, 1.0 / _ALPHA_STEP):
@@ -160,11 +160,11 @@ def _walk_alpha(ladder: Ladder, rung: Rung) -> Rung:
             if alpha < _LEAST_ALPHA:
                 break
             following = ladder.learn(rung.rank, alpha, None if rung.rank == LINEAR else rung, "alpha")
-            # Always beside the best so far: small losses would add up.
+            # Always compared with the best so far: small losses would add up.
             stronger, weaker = (following, least) if factor > 1 else (least, following)
             if (simplest([stronger.evidence, weaker.evidence], clearly) == 0) != (factor > 1):
                 break
-            if following.evidence.error > _NOT_MUCH * least.evidence.error:  # unclear as it may be
+            if following.evidence.error > _NOT_MUCH * least.evidence.error:  # even if it is not significant
                 break
             rung = following
             least = min(least, rung, key=lambda tried: tried.evidence.error)
@@ -174,7 +174,7 @@ def _walk_alpha(ladder: Ladder, rung: Rung) -> Rung:
 
 
 def _finished(task: Task, ladder: Ladder, rung: Rung) -> tuple[Ladder, Rung]:
-    """Let sweeps with the logistic loss follow, if held-out rows ask for them."""
+    """Add sweeps with the logistic loss, if held-out rows favour them."""
     settings, held_out = task.settings, _held_out(task, ladder, rung)
     is_open = settings.init == settings.alpha == settings.max_sweeps == "auto" and not settings.patience
     logistic = ladder.with_loss("logistic", task.is_joint)
@@ -214,14 +214,14 @@ def _climb_further(ladder: Ladder, rung: Rung) -> Rung:
 
 
 def _may_be_separate(task: Task) -> bool:
-    """Whether classes that are to be learned together might be better learned by themselves, and quickly so."""
+    """Whether classes to be learned jointly might be learned better, and fast, one by one."""
     settings = task.settings
     is_open = settings.init == settings.alpha == settings.rank == settings.max_sweeps == "auto"
     return is_open and not settings.patience and settings.joint and len(task.targets) > 1 and task.n_rows <= FEW_ROWS
 
 
 def _separately(task: Task, finalists: Sequence[MapTrial], together: Evidence) -> Choice | None:
-    """Return the exact solution, calibrated, if left-out rows speak clearly for it.
+    """Return the calibrated exact solution if it is significantly better on left-out rows.
 
     It has learned from all rows but one, and what it is compared with from four fifths of them.
     """
@@ -236,16 +236,16 @@ def _separately(task: Task, finalists: Sequence[MapTrial], together: Evidence) -
 
 
 def _conclude(task: Task, ladder: Ladder, rung: Rung) -> Choice:
-    """Learn from all rows with the settings of a rung, from where it has ended."""
+    """Learn from all rows with the settings of a rung, starting from its trains."""
     settings, maps = task.settings, ladder.maps
     parts: tuple[Part, ...] | None
     held_out = _held_out(task, ladder, rung)
-    how = f"on rows that were held out, error {rung.evidence.error:.4g}"
+    how = f"on held-out rows, mean loss {rung.evidence.error:.4g}"
     if rung.rank == LINEAR:
         task.reasons.append(
-            f"without interactions, the linear model in these functions is the model: {how}"
+            f"without interactions, the linear model in these functions is used {how}"
             if task.is_additive
-            else f"no rank was better than the linear model {how}, so it is the model"
+            else f"the linear model is used: no rank was better {how}"
         )
         parts = None if task.parts is None else (additive_part(range(len(maps))),)
         plan = replace(settings.linear(maps.dims, rung.alpha), **ladder.loss)

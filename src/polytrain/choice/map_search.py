@@ -23,7 +23,7 @@ __all__ = ["ALPHAS", "BANDWIDTHS", "TRIED_BASES", "ChoiceRows", "MapMaker", "Map
 
 #: Kinds of functions that are tried, the simplest ones first.
 TRIED_BASES = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank", "spline-distinct")
-#: Regularisations that are tried, the strongest one first.
+#: Values of alpha that are tried, the strongest first.
 ALPHAS = tuple(float(f"{10.0 ** (half / 2):.2g}") for half in range(4, -21, -1))
 #: No bandwidth beyond these is tried.
 BANDWIDTHS = 1 / 32, 32.0
@@ -35,15 +35,15 @@ _ALPHA_POWER = math.log2(10.0)
 _HOPELESS = 1e100
 # Functions of a column of numbers where all columns are alike; where they are not, most and fewest.
 _USUAL, _FINEST, _LEAST = 16, 64, 2
-# Functions whose shares do not depend on the size of the prior, and which outliers do not spoil.
+# Functions that depend neither on the size of the prior nor on outliers.
 _BENDING = "spline-rank"
-# Functions of a column that show what it would change.
+# Functions of a column that show its possible effect.
 _SHOWN = 8
 # The basis of columns that leave the choice to the fit.
 _AUTO = "auto"
 # A column has ties if it has more different values than these, one of which has more than this fraction of the rows.
 _MANY_VALUES, _LARGE_SHARE = 16, 0.1
-# Places in [0, 1] that are no farther apart than two knots look the same.
+# Positions in [0, 1] that are at most two knots apart are indistinguishable.
 _KNOT = 1 / 128
 
 
@@ -58,7 +58,7 @@ class MapMaker:
     get_columns : callable
         Returns the summaries of the columns, with or without their values: see `polytrain.rows.Rows.columns`.
     sizes : sequence of float, optional
-        Size of every column in units of the bandwidth, where no others are asked for; None for equal ones.
+        Default size of every column in units of the bandwidth; None for equal sizes.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class MapMaker:
         self.has_bandwidth = self.is_free or any(map_kind(basis).needs_values for basis in set(bases))
         self._columns = get_columns(self.has_bandwidth)
         free = [column for column, basis in zip(self._columns, bases, strict=True) if basis == _AUTO]
-        #: Whether most rows share few of many values in some column: its ranks tell little about the other values.
+        #: Whether most rows share few of many values in some column: its ranks then hardly resolve the other values.
         self.has_ties = any(map(_is_tied, free))
         #: Whether values are so unequally frequent that their ranks are not their places among the different values.
         self.has_repeats = any(map(_is_repeated, free))
@@ -125,7 +125,7 @@ class MapMaker:
     def factors(self, kind: str | None, bandwidth: float | None, sizes: Sequence[float] | None = None) -> list[NDArray]:
         """Factors of the functions of every column that give them this bandwidth; 0 for functions that are left out.
 
-        The finest functions are for columns that are known to matter.
+        Only columns that are known to matter get the finest functions.
         """
         sizes = self._sizes if sizes is None else sizes
         maps = self.plain(kind, sizes)
@@ -173,7 +173,7 @@ def _is_repeated(column: ColumnSummary) -> bool:
 class ChoiceRows(NamedTuple):
     """Different rows X (M, d) with their mean targets (M, q), and weights (M,) that sum to 1.
 
-    Where classes are judged by their probabilities, ``labels`` (M, m) are the weights of every row at its label.
+    Where classes are compared by their probabilities, ``labels`` (M, m) are the weights of every row at its label.
     """
 
     X: NDArray
@@ -188,11 +188,11 @@ class ChoiceRows(NamedTuple):
         return ChoiceRows(self.X[rows], self.targets[rows], weights / weights.sum(), labels)
 
     def by_squares(self) -> ChoiceRows:
-        """Return the same rows to be judged by squared errors."""
+        """Return the same rows, to be compared by squared errors."""
         return self._replace(labels=None)
 
     def judge(self, residuals: NDArray) -> Evidence:
-        """Return the log losses of classes, or else the squared errors, that leave-one-out residuals mean."""
+        """Convert leave-one-out residuals to log losses of classes, or else to squared errors."""
         if self.labels is None:
             return Evidence(np.square(residuals).sum(axis=1), self.weights)
         labels = self.labels * (len(self.X) / self.labels.sum())
@@ -212,10 +212,10 @@ class MapTrial(NamedTuple):
     alpha : float
         For the rows on which it was tried.
     evidence : Evidence
-        Log losses for classes that are judged by their probabilities, else squared errors.
+        Log losses for classes that are compared by their probabilities, else squared errors.
     squared_error : float
     residuals : ndarray of shape (M, q)
-        Targets minus scores that were learned from all other rows.
+        Targets minus scores learned from all other rows.
     sizes : sequence of float, optional
         Size of every column in units of the bandwidth; None for equal ones.
     """
@@ -234,7 +234,7 @@ class MapTrial(NamedTuple):
         return self.evidence.error
 
     def alpha_for(self, bandwidth: float, power: float = _ALPHA_POWER) -> float:
-        """Where the best alpha of a bandwidth near this one should be."""
+        """Expected best alpha of a bandwidth near this one."""
         return self.alpha * (bandwidth / self.bandwidth) ** power if self.bandwidth else self.alpha
 
 
@@ -244,7 +244,7 @@ def function_values(maps: MapList, X: NDArray) -> list[NDArray]:
 
 
 class _Room(threading.local):
-    """Two matrices for every thread: memory that is new to a process takes longer than what is computed in it."""
+    """Two matrices for every thread: fresh memory takes longer than the arithmetic."""
 
     def __init__(self, n_rows: int) -> None:
         self.kernel, self.work = np.zeros((2, n_rows, n_rows))
@@ -293,9 +293,9 @@ class MapSearch:
         rival: float | None = None,
         search_alpha: bool = True,
     ) -> list[MapTrial]:
-        """Try kinds, each with a bandwidth, the alpha from which the best one is expected not to be far, and sizes.
+        """Try kinds, each with a bandwidth, sizes, and an alpha that is expected to be near the best one.
 
-        If the squared error of a rival is given, those that cannot come near it are left as soon as that shows. Without
+        If the squared error of a rival is given, kinds that cannot get close to it are abandoned early. Without
         a search for alpha, it is what it is expected to be.
         """
         values = {kind: self._values(kind, [own for other, *_, own in tries if other == kind]) for kind, *_ in tries}
@@ -316,7 +316,7 @@ class MapSearch:
         """What each column of size 0 in a trial would change on these rows; 0 for those that it has."""
         maps = self._maker(trial.kind, trial.bandwidth, trial.sizes)
         left_out = np.flatnonzero(np.array(trial.sizes) == 0.0)
-        # Small columns of smooth functions are straight lines: others would not be missed.
+        # Columns of small size have nearly straight smooth functions: bends would not be noticed.
         bending = self._maker.plain(_BENDING if self._maker.is_free else trial.kind, np.array(trial.sizes) == 0.0)
         plain, found = function_values(bending, self._rows.X), np.zeros(self._maker.n_columns)
         others = [np.delete(plain[k], slice(1 + _SHOWN, -1), axis=0) for k in left_out]  # the last may tell gaps
@@ -385,7 +385,7 @@ class MapSearch:
         """Find the best alpha for a kernel, see `polytrain.choice.alphas.find_alpha`."""
         targets, weights = self._rows.targets, self._rows.weights
         # No entry is larger than the largest on the diagonal.
-        if not np.isfinite(np.diagonal(kernel)).all():  # nothing can be learned from it
+        if not np.isfinite(np.diagonal(kernel)).all():  # unusable
             nothing = Evidence(np.full(len(weights), _HOPELESS), weights)
             return MapTrial(kind, bandwidth, self._alphas[0], nothing, _HOPELESS, targets)
         alpha, squares, residuals = find_alpha(
@@ -402,7 +402,7 @@ def _next_bandwidth(trials: dict[float, MapTrial]) -> float | None:
     order = sorted(trials)
     errors = [trials[bandwidth].error for bandwidth in order]
     best = strongest(errors)
-    if best == 0 and order[0] > BANDWIDTHS[0] and errors[0] < errors[1]:  # equal ones, as of one class, lead nowhere
+    if best == 0 and order[0] > BANDWIDTHS[0] and errors[0] < errors[1]:  # all may be equal, as with one class
         return order[0] / 2
     if best == len(order) - 1 and order[-1] < BANDWIDTHS[1]:
         return order[-1] * 2
@@ -410,7 +410,7 @@ def _next_bandwidth(trials: dict[float, MapTrial]) -> float | None:
 
 
 def _expected_alpha(trials: dict[float, MapTrial], bandwidth: float) -> float | None:
-    """Where the best alpha of a bandwidth should be, as far as those of its neighbours tell."""
+    """Expected best alpha of a bandwidth, judging from its neighbours."""
     nearest = sorted(trials, key=lambda other: abs(math.log(other / bandwidth)))[:2]
     if not nearest:
         return None

@@ -1,10 +1,10 @@
-"""Learn which columns matter: every column gets a size of its own in the prior.
+"""Learn the relevance of the columns: every column gets its own size in the prior.
 
 With equal sizes, a model pays for every irrelevant column. The effect of a column on left-out rows says how much it
 matters; with sizes in proportion to the effects, the next model relies on the columns that matter, and its effects are
-sharper again. A few rounds, each kept only if left-out rows gain by it, are enough: few rows first, then more.
+sharper again. A few rounds are enough, each kept only if the left-out error falls: first on few rows, then on more.
 
-Sizes are proposed by squared errors, of classes, too: log losses of few rows are too noisy. These judge the result.
+Sizes are proposed by squared errors, even for classes, as log losses of few rows are too noisy; log losses then decide.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _ROUNDS = (500, 500)
 _PRUNINGS, _WORTH, _MOST_WORK = {1000: 4, 2000: 2}, 0.99, 8e9
 # Exponents of the sizes, the more careful one first, and factors of the bandwidth.
 _POWERS, GROWTH = (0.5, 1.0), (1.0, sqrt(2.0), 2.0)
-# Sizes in units of their mean: no column is given up for good, and none may outweigh all others.
+# Limits of the sizes, in units of their mean: no column is dropped for good, and none outweighs all others.
 _SMALLEST, _LARGEST = 0.05, 4.0
-# With more columns than these, some are left out: parts of the sum of all squared effects that they may have together.
-# Fewer do little harm, and columns of small effects in the mean may be all that tells a few rows apart.
+# With more columns than these, some are left out: parts of the sum of all squared effects that these may have.
+# Fewer do little harm, and columns of small mean effect may be all that distinguishes a few rows.
 _MANY_COLUMNS, _PRUNED = 100, (1e-3, 0.01, 0.03)
 # Numbers of columns that are taken back at once.
 _TAKEN_BACK = (1, 3, 8)
@@ -81,10 +81,10 @@ def train_effects(values: Sequence[NDArray], trains: Sequence[Sequence[NDArray]]
 
 
 def learn_sizes(task: Task, finalists: list[MapTrial]) -> list[MapTrial]:
-    """Return trials with learned sizes of the columns, the simplest first; the finalists if left-out rows gain nothing.
+    """Return trials with learned sizes of the columns, the simplest first, or the finalists if sizes do not help.
 
-    Where trains will judge by held-out rows, the best of the finalists stays among them; with few rows, half of them
-    must have the last word.
+    Where trains are compared on held-out rows later, the best finalist stays among the trials; with few rows, half of
+    them must confirm the sizes.
     """
     best = trial = min(finalists, key=_error)
     kept: float = _POWERS[0]
@@ -109,7 +109,7 @@ def learn_sizes(task: Task, finalists: list[MapTrial]) -> list[MapTrial]:
         index = simplest([tried.evidence for tried in each])
         if simplest([trial.evidence, each[index].evidence]) == 1:
             trial, kept = each[index], _POWERS[index]
-    # Where trains on held-out rows do not judge, half of the rows must confirm the sizes of the other half.
+    # Where no trains are compared on held-out rows later, half of the rows must confirm the sizes of the other half.
     must_hold = task.n_rows <= FEW_ROWS or task.is_slow(task.maker.n_columns)
     if trial.sizes is None or (must_hold and not _holds(task, best, trial, kept)):
         return finalists
@@ -117,7 +117,7 @@ def learn_sizes(task: Task, finalists: list[MapTrial]) -> list[MapTrial]:
 
 
 def _prune(task: Task, trial: MapTrial) -> MapTrial:
-    """Leave out columns that left-out rows do without, and learn the sizes of the others on more rows."""
+    """Leave out columns that do not lower the left-out error, and learn the sizes of the others on more rows."""
     n_before = 0
     for count, n_rounds in _PRUNINGS.items():
         n_functions = sum(task.maker(*trial[:2], trial.sizes).dims)
@@ -158,7 +158,7 @@ def _pruned_once(task: Task, search: MapSearch, trial: MapTrial) -> MapTrial:
 
 
 def _resized(trial: MapTrial, columns: NDArray, size: float) -> tuple[Any, ...]:
-    """Return what is tried with another size of some columns."""
+    """Return a trial with other sizes of some columns."""
     sizes = np.array(trial.sizes)
     sizes[columns] = size
     return (*trial[:2], trial.alpha, sizes.tolist())
@@ -167,7 +167,7 @@ def _resized(trial: MapTrial, columns: NDArray, size: float) -> tuple[Any, ...]:
 def _best(
     task: Task, search: MapSearch, trial: MapTrial, tries: list[tuple[Any, ...]], search_alpha: bool = False
 ) -> MapTrial:
-    """Return the best of some tries if it is clearly better than a trial, else that."""
+    """Return the best of some attempts if it is clearly better than the trial, else the trial."""
     others = search.try_each(tries, trial.squared_error, search_alpha)
     for tried in others:
         task.note_trial("relevance" if search_alpha else "columns", tried)
@@ -176,7 +176,7 @@ def _best(
 
 
 def grown(trial: MapTrial, squares: NDArray, factor: float) -> list[tuple[Any, ...]]:
-    """Return what is tried with a larger bandwidth, and sizes of each power of the effects."""
+    """Return trials with a larger bandwidth, one for each power of the effects as sizes."""
     bandwidth = factor * (trial.bandwidth or 1.0)
     alpha = trial.alpha_for(bandwidth)
     sizes = [np.where(squares > 0, column_sizes(squares, power), 0.0).tolist() for power in _POWERS]
@@ -188,9 +188,9 @@ def _error(trial: MapTrial) -> float:
 
 
 def _holds(task: Task, best: MapTrial, sized: MapTrial, power: float) -> bool:
-    """Whether sizes that one half of the rows asks for are clearly better on the other half than equal ones.
+    """Whether sizes learned from one half of the rows are clearly better than equal sizes on the other half.
 
-    The sizes of all rows have seen the rows that they are judged by; with few rows, that makes a difference.
+    Sizes learned from all rows are evaluated on the same rows; with few rows, that makes a difference.
     """
     rows, squares, weights = task.choice_rows, [], []
     searches = [task.search(rows.take(slice(start, None, 2))) for start in (0, 1)]

@@ -1,4 +1,4 @@
-"""What there is to choose, on which rows, and what was chosen for the fit."""
+"""The task of choosing settings: what is open, on which rows, and the resulting choice."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SAMPLE_ROWS = 1000
 
 
 class HeldOut(NamedTuple):
-    """Scores of rows that were not learned from.
+    """Scores of held-out rows.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class HeldOut(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice:
-    """What a fit will do, and why.
+    """The settings of a fit, with reasons.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Choice:
     plan : Settings
         None of them open.
     starts : list of lists of cores, or None
-        Where the sweeps begin, if not where the plan says.
+        Cores to start the sweeps from, if not from the start that the plan names.
     basis : str or None
         Kind of functions that was chosen for the columns that left it open.
     bandwidth : float or None
@@ -89,7 +89,7 @@ class Choice:
     held_out : HeldOut or None
         For the calibration of probabilities, or the uncertainty of numbers; None where nothing was left to choose.
     parts : tuple of Part, or None
-        What every train is a sum of, with ranks; then its start has a train for every part. None for one train.
+        The parts whose sum is a train, with ranks; its start then has a train for every part. None for one train.
     """
 
     maps: MapList
@@ -106,7 +106,7 @@ class Choice:
 
 @dataclass
 class Task:
-    """What there is to choose, and notes about what was tried and decided.
+    """The settings to choose, with notes about trials and decisions.
 
     Attributes
     ----------
@@ -115,14 +115,14 @@ class Task:
     targets, seeds : sequences
         One target and one seed per train.
     guides : sequence of Target
-        Targets that maps are chosen by: all weigh all rows alike. The same object as ``targets``, if these do.
+        Targets for the choice of maps: all weigh all rows alike. The same object as ``targets``, if these do.
     n_jobs : int or None
     calibrate : bool
         Whether scores of held-out rows are wanted for probabilities.
     is_joint : bool
         Whether scores of all classes become probabilities together, by a softmax.
     may_finish : bool
-        Whether the last sweeps may have the logistic loss, if held-out rows ask for it.
+        Whether the last sweeps may have the logistic loss, if held-out rows favour it.
     """
 
     settings: Settings
@@ -164,7 +164,7 @@ class Task:
 
     @cached_property
     def parts(self) -> tuple[Part, ...] | None:
-        """What the model is a sum of, if not all columns may act together."""
+        """The parts whose sum is the model, if not all columns may act together."""
         groups = self.settings.groups
         return None if groups is None else make_parts(groups, len(self.settings.bases))
 
@@ -175,18 +175,18 @@ class Task:
 
     @property
     def is_open(self) -> bool:
-        """Whether anything is left to choose, or to learn about left-out rows."""
+        """Whether anything is left to choose, or left-out scores are needed."""
         free = self.maker.is_free or "auto" in (self.bandwidth, self.settings.alpha)
         return free or self.settings.rank == "auto" or self.calibrate
 
     @property
     def n_folds(self) -> int:
-        """How often trains are learned to choose among them: with few rows, each part is held out in turn."""
+        """Number of folds for comparing trains: with few rows, each is held out in turn."""
         return N_PARTS if self.n_rows <= FEW_ROWS else 1
 
     @property
     def n_rung_sweeps(self) -> int:
-        """Sweeps of trains that are learned to choose among them."""
+        """Number of sweeps of the trains that are compared."""
         sweeps: int = _RUNG_SWEEPS if self.settings.max_sweeps == "auto" else self.settings.max_sweeps
         return sweeps
 
@@ -196,7 +196,7 @@ class Task:
         return max(n_columns, 2 * grouped) * len(self.targets) * self.n_rung_sweeps * self.n_folds
 
     def is_slow(self, n_columns: int) -> bool:
-        """Whether these take half a second or more, however low the rank: then leaving rows out chooses the maps."""
+        """Whether these take half a second or more at any rank: then leave-one-out errors choose the maps."""
         return self.n_updates(n_columns) > _MOST_UPDATES
 
     @property
@@ -205,9 +205,9 @@ class Task:
         settings, n_columns = self.settings, self.maker.n_columns
         if not (settings.relevance == "auto" == self.bandwidth and self.parts is None and 1 < n_columns <= _MOST_SIZED):
             return False
-        if settings.init == "given" or not isinstance(settings.rank, int | str):  # they are about all columns
+        if settings.init == "given" or not isinstance(settings.rank, int | str):  # they hold for all columns
             return False
-        # What left-out rows say is about the exact solution, of which little is left where the rank must be low.
+        # Left-out rows judge the exact solution, of which little remains where the rank must be low.
         work = float(self.n_rows) ** 2 * n_columns * len(self.targets)
         return self.n_rows > FEW_ROWS or work <= _MOST_ROUNDED
 
@@ -237,7 +237,7 @@ class Task:
 
     @property
     def judges_probabilities(self) -> bool:
-        """Whether trains are judged by the log loss of their probabilities; else by their own loss."""
+        """Whether trains are compared by the log loss of their probabilities, else by their own loss."""
         return (self.calibrate or self.settings.joint) and (self.is_joint or len(self.targets) == 1)
 
     @cached_property
@@ -265,7 +265,7 @@ class Task:
 
     @cached_property
     def sizes(self) -> NDArray:
-        """Factors of the errors of every guide: several numbers to predict have equal rights."""
+        """Factors of the errors of every guide: several numeric targets count equally."""
         if self.rows.classify:
             return np.ones(len(self.guides))
         rows = self._rows_of(self.guides)
@@ -282,7 +282,7 @@ class Task:
         return max(N_PARTS, ceil(self.n_rows / (_SLOW_PART_ROWS if is_slow else _PART_ROWS)))
 
     def learned_rows(self, count: int) -> ChoiceRows:
-        """The first rows of the sketch that no train is judged by later; with few rows, all are among them."""
+        """The first rows of the sketch without those that trains are evaluated on later; with few rows, all."""
         sketch = self.rows.sketch
         learned = np.ones(sketch.n_rows, dtype=bool)
         if self.n_rows > FEW_ROWS:
@@ -300,7 +300,7 @@ class Task:
         sketched = [target.sketched(sketch.sums, sketch.weights) for target in targets]
         weights = sketched[0][1]
         labels = None
-        if self.judges_probabilities and self.n_rows <= FEW_ROWS:  # with more rows, trains are judged by log losses
+        if self.judges_probabilities and self.n_rows <= FEW_ROWS:  # with more rows, trains are compared by log losses
             labels = sketch.sums * class_factors(targets, sketch.sums.shape[1])
         return ChoiceRows(
             sketch.X, np.stack([wanted for wanted, _ in sketched], axis=1), weights / weights.sum(), labels
@@ -314,17 +314,17 @@ class Task:
             yield used, rows.targets[used, 0], rows.weights[used]
 
     def note_trial(self, step: str, trial: MapTrial, rank: int = 0) -> None:
-        """Take note of a trial of maps."""
+        """Record a trial of maps."""
         n_rows = len(trial.residuals)
         self.note(step, trial, trial.alpha * n_rows / self.n_rows, rank, n_rows, trial.error)
 
     def note(self, step: str, trial: MapTrial, *rest: Any) -> None:
-        """Take note of a line of the table."""
+        """Record a line of the table."""
         bandwidth = float("nan") if trial.bandwidth is None else trial.bandwidth
         self.tried.append(Tried(step, trial.kind or "given", bandwidth, *rest))
 
     def explain_maps(self, trial: MapTrial, alpha: float) -> None:
-        """Say which maps were chosen, if any were, and where the search has ended at an edge."""
+        """Record which maps were chosen, if any, and whether the search ended at the edge of its range."""
         size = 1.0 if trial.bandwidth is None else trial.bandwidth
         if self.maker.is_free:
             self.reasons.append(f"functions {trial.kind!r} with bandwidth {size:.3g} and alpha {alpha:.2g}")
@@ -338,7 +338,7 @@ class Task:
         for name, (value, least, largest, setting) in edges.items():
             if setting == "auto" and not least < value < largest:
                 side = "smallest" if value <= least else "largest"
-                self.reasons.append(f"this {name} is the {side} that is tried, so a better one may lie beyond")
+                self.reasons.append(f"this {name} is the {side} that is tried, so a better one may exist")
 
     def conclude(self, trial: MapTrial, maps: MapList, plan: Settings, **entries: Any) -> Choice:
         """Return the choice with all notes; ``entries`` are starts, held-out rows and parts."""

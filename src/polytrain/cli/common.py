@@ -1,6 +1,6 @@
-"""Output, errors and arguments that the commands share.
+"""Output, errors and arguments shared by the commands.
 
-Results go to stdout and progress to stderr, through `show` and `say`, which escape what a terminal would obey: names
+Results go to stdout and progress to stderr, through `show` and `say`, which escape control characters: names
 and labels come from untrusted files. A user's mistake is a `CommandError`: one line on stderr that names it and the
 remedy, exit code 2, no traceback.
 """
@@ -31,11 +31,11 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], None], tuple[Argument, 
 
 
 class CommandError(Exception):
-    """A mistake that the user can fix. The message names the thing, its value and the remedy."""
+    """A mistake that the user can fix. The message names the value and the remedy."""
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser that reports a mistake like every other one, in one line."""
+    """Parser that reports errors like all other mistakes, in one line."""
 
     def error(self, message: str) -> NoReturn:
         """Refuse the arguments."""
@@ -57,7 +57,7 @@ class HelpFormatter(argparse.HelpFormatter):
 
 
 def command(*arguments: Argument) -> Callable[[Any], Any]:
-    """Make a command of a function: its name is the command's, its docstring the help, with examples at its end."""
+    """Turn a function into a command: its name is the command's, its docstring the help, with examples at its end."""
 
     def register(run: Callable[[argparse.Namespace], None]) -> Callable[[argparse.Namespace], None]:
         COMMANDS[run.__name__] = run, arguments
@@ -70,7 +70,7 @@ def add_command(subparsers: Any, name: str, summary: str) -> None:
     """Add the parser of a loaded command."""
     run, arguments = COMMANDS[name]
     about, _, examples = (inspect.getdoc(run) or "").partition("\n\n  ")
-    epilog = f"examples:\n  {examples}\n\nexit codes: 0 done, 2 a mistake that you can fix, 130 interrupted."
+    epilog = f"examples:\n  {examples}\n\nexit codes: 0 success, 2 a mistake that you can fix, 130 interrupted."
     parser = subparsers.add_parser(name, help=summary, description=about, epilog=epilog, formatter_class=HelpFormatter)
     parser.set_defaults(run=run)
     for add in arguments:
@@ -109,12 +109,12 @@ def number(name: str, metavar: str, kind: type, about: str, default: Any = None,
 
 
 def one_of(name: str, names: Sequence[str], about: str, default: str | None = None) -> Argument:
-    """Return an option that takes one of many names, which the help need not list twice."""
+    """Return an option that takes one of many names, which the help lists only once."""
     return option(name, about, metavar="NAME", choices=names, default=default)
 
 
 def group(title: str, *arguments: Argument) -> Argument:
-    """Return arguments that have a heading of their own in the help."""
+    """Return arguments under their own heading in the help."""
 
     def add(parser: Any) -> None:
         heading = parser.add_argument_group(title)
@@ -125,16 +125,16 @@ def group(title: str, *arguments: Argument) -> Argument:
 
 
 def reading(headers: tuple[str, ...], usual: str, *more: Argument) -> Argument:
-    """Return the options that say how a file is read."""
-    header = f"whether the first row of a text file holds the columns' names (default: {usual})"
+    """Return the options for reading a file."""
+    header = f"whether the first row of a text file holds the names of the columns (default: {usual})"
     return group(
         "reading the table",
         option("--header", header, choices=headers),
         option(
-            "--delimiter", "what separates cells of a text file, such as ';' or tab (default: detected)", metavar="CHAR"
+            "--delimiter", "separator of cells in a text file, such as ';' or tab (default: detected)", metavar="CHAR"
         ),
-        option("--decimal", "what separates fractions of numbers in text (default: detected)", choices=(".", ",")),
-        option("--encoding", "of a text file, such as latin1 (default: detected)", metavar="NAME"),
+        option("--decimal", "decimal mark of numbers in text (default: detected)", choices=(".", ",")),
+        option("--encoding", "encoding of a text file, such as latin1 (default: detected)", metavar="NAME"),
         *more,
     )
 
@@ -158,7 +158,7 @@ OFFSET = option(
 )
 WEIGHT = option("--weight", "column of weights (default: as in training, or none)", metavar="COLUMN")
 TRAIN = option(
-    "--train", "training rows, for a linear model to learn from, which is then compared with on DATA", metavar="FILE"
+    "--train", "training rows for a linear model, whose errors on DATA are shown for comparison", metavar="FILE"
 )
 JSON = switch("--json", "print JSON")
 
@@ -171,15 +171,15 @@ def flag(name: str, value: str) -> str:
 
 
 def read_options(arguments: argparse.Namespace, header: str) -> ReadOptions:
-    """Return how DATA is to be read."""
-    from polytrain.tables import ReadOptions  # imported late, so that help comes at once
+    """Return the options for reading DATA."""
+    from polytrain.tables import ReadOptions  # imported late, so that the help appears quickly
 
     delimiter = "\t" if arguments.delimiter in ("tab", "\\t") else arguments.delimiter
     return ReadOptions(arguments.header or header, delimiter, arguments.encoding)
 
 
 def load_model(arguments: argparse.Namespace) -> TableModel:
-    """Read MODEL; that it is missing is said before anything is loaded."""
+    """Read MODEL; a missing file is reported before anything is loaded."""
     os.stat(arguments.model)
     from polytrain.tables import load_table_model
 
@@ -187,7 +187,7 @@ def load_model(arguments: argparse.Namespace) -> TableModel:
 
 
 def open_table(model: TableModel, arguments: argparse.Namespace) -> TableFile:
-    """Open DATA for a model, and say what was understood."""
+    """Open DATA for a model, and report how it was interpreted."""
     table = model.open(arguments.data, read_options(arguments, model.header))
     for note in table.notes:
         say(f"note: {note}")
@@ -198,7 +198,7 @@ def check_output(path: Path, *inputs: str | os.PathLike[str]) -> None:
     """Refuse an output file that could not be written, before the work begins."""
     in_place, folder = written_in_place(path), Path(os.path.realpath(path)).parent
     if not in_place and not folder.is_dir():
-        raise CommandError(f"--out {path}: there is no folder {folder}. Make it, or name another.")
+        raise CommandError(f"--out {path}: there is no folder {folder}. Create it, or name another.")
     target, needed = (path, os.W_OK) if in_place else (folder, os.W_OK | os.X_OK)
     if open_descriptor(path) is None and not os.access(target, needed):
         raise CommandError(f"--out {path}: no permission to write to {target}. Name another file.")
@@ -222,7 +222,7 @@ def show_heading(line: str) -> None:
 
 
 def say(line: str) -> None:
-    """Tell the user what is going on, in one line."""
+    """Report progress in one line."""
     _print(line, sys.stderr)
 
 

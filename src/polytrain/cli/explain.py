@@ -1,4 +1,4 @@
-"""``polytrain explain``: what a model has learned, and why rows of a table have their scores."""
+"""``polytrain explain``: importances, interactions and terms of a model, and explanations of rows."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _DISTRIBUTIONS = {"training": "as in training", "data": "as in DATA"}
     common.data(nargs="?"),
     common.READING,
     common.JSON,
-    number("--terms", "K", int, "how many terms, or columns of a row (default: 10)", 10),
+    number("--terms", "K", int, "number of terms, or of columns of a row (default: 10)", 10),
     option(
         "--class",
-        "the class whose polynomial is shown (default: the first, or with --row that of the largest score; with two "
-        "classes there is one polynomial only)",
+        "class whose polynomial is shown (default: the first, or with --row that of the largest score; with two "
+        "classes there is only one polynomial)",
         dest="label",
         metavar="LABEL",
     ),
     option(
         "--units",
-        "print coefficients of polynomials too, of columns as they come, centred in their range, or scaled to [-1, 1]",
+        "also print coefficients of polynomials, of columns in original units, centred, or scaled to [-1, 1]",
         choices=("auto", "original", "centred", "scaled"),
     ),
     group(
@@ -40,14 +40,14 @@ _DISTRIBUTIONS = {"training": "as in training", "data": "as in DATA"}
         several(
             "--row",
             "N",
-            "explain these rows of DATA, the first row of data being 0: what each column brings to the score",
+            "explain these rows of DATA, counted from 0: the contribution of each column to the score",
             dest="rows",
             type=int,
             default=None,
         ),
         option(
             "--background",
-            "how columns are distributed where a row's own value is left out (default: training)",
+            "distribution of a column where a row's own value is left out (default: training)",
             choices=tuple(_DISTRIBUTIONS),
         ),
     ),
@@ -60,16 +60,14 @@ def explain(arguments: argparse.Namespace) -> None:
     model has, each without what those before it have in common with it; those of numbers are positive at the largest
     value. Of polynomials, age is the slope, and age^2 what the square adds to it.
 
-    Columns are taken as independent, each distributed as in the rows of DATA; any rows of the same kind will do, a
-    target is not needed. Without DATA they are distributed as in training, and columns of polynomials evenly over the
-    range that they had there.
+    Columns are taken as independent, each distributed as in the rows of DATA, which need no target. Without DATA they
+    are distributed as in training, and columns of polynomials evenly over their range in training.
 
-    --units prints also the largest terms with their coefficients, as they stand in the polynomial.
+    --units also prints the largest terms of the polynomial with their coefficients.
 
-    --row explains rows of DATA instead: what each of their columns brings to the score, as Shapley values, which are
-    exact and sum to the score less the mean score. Scores are log-odds of classes where these have probabilities, the
-    scores before the softmax where there are three and more, and predictions of numbers. Rows of data are counted
-    from 0.
+    --row explains rows of DATA instead: the contributions of their columns to the score, as Shapley values, which are
+    exact and sum to the score minus the mean score. Scores are log-odds of classes that have probabilities (scores
+    before the softmax if three or more classes share one), and predictions of numbers. Rows are counted from 0.
 
       polytrain explain adult.polytrain
       polytrain explain adult.polytrain adult-test.csv --terms 20
@@ -83,7 +81,7 @@ def explain(arguments: argparse.Namespace) -> None:
     model = common.load_model(arguments)
     names = model.view.fitted.train_names
     if arguments.label not in (None, *names):
-        raise CommandError(f"--class {arguments.label}: there is no such polynomial; there are {listed(names)}.")
+        raise CommandError(f"--class {arguments.label}: there is no such polynomial. Give one of {listed(names)}.")
     train = None if arguments.label is None else names.index(arguments.label)
     if arguments.rows is not None:
         _explain_rows(model, train, arguments)
@@ -134,9 +132,9 @@ def _facts(model: TableModel, X: Any, train: int, arguments: argparse.Namespace)
 def _show_facts(facts: dict[str, Any]) -> None:
     common.show("importances of the columns, taken as independent")
     _show_shares(list(facts["importances"].items()))
-    common.show_heading("share of the variance made by pairs of columns")
+    common.show_heading("share of the variance due to pairs of columns")
     shares = [(" * ".join(pair["columns"]), pair["share"]) for pair in facts["interactions"]]
-    _show_shares([*shares, ("three and more columns", facts["higher_interactions"])])
+    _show_shares([*shares, ("three or more columns", facts["higher_interactions"])])
     proof = "" if facts["proven"] else " (not proven)"
     common.show_heading(f"strongest terms for {facts['terms_of']}{proof}: effect, share, term")
     for term in facts["terms"]:
@@ -159,15 +157,15 @@ def _show_shares(shares: list[tuple[str, float]]) -> None:
 
 
 def _check_row_arguments(arguments: argparse.Namespace) -> None:
-    """Refuse options that do not go together."""
+    """Refuse options that cannot be combined."""
     if arguments.rows is None:
         if arguments.background is not None:
-            raise CommandError("--background belongs to --row. Name a row, or leave the option out.")
+            raise CommandError("--background requires --row. Name a row, or leave the option out.")
         return
     if arguments.data is None:
-        raise CommandError("--row: there is no table with rows. Give DATA after MODEL.")
+        raise CommandError("--row requires a table. Give DATA after MODEL.")
     if arguments.units is not None:
-        raise CommandError("--units does not go with --row, which has no coefficients. Leave one of them out.")
+        raise CommandError("--units cannot be combined with --row, which shows no coefficients. Leave one of them out.")
     if min(arguments.rows) < 0:
         raise CommandError(f"--row {min(arguments.rows)}: rows of data are counted from 0. Give 0 or more.")
 
@@ -183,7 +181,7 @@ def _explain_rows(model: TableModel, train: int | None, arguments: argparse.Name
     if arguments.json:
         common.show_json({"background": background, "rows": rows})
         return
-    common.show(f"what columns bring, taken as independent and distributed {_DISTRIBUTIONS[background]}")
+    common.show(f"contributions of columns, taken as independent and distributed {_DISTRIBUTIONS[background]}")
     for k, (row, score) in enumerate(zip(rows, scores, strict=True)):
         columns = explained.ranked(k, score, arguments.terms)
         _show_row(row, columns, explained.score_label(score))
@@ -203,7 +201,7 @@ def _row_facts(explained: LocalExplanations, place: str, row: int, score: int) -
 
 
 def _show_row(row: dict[str, Any], columns: list[tuple[str, str, float]], label: str) -> None:
-    """Show a sum: the mean, what columns bring, and the score below."""
+    """Show a sum: the mean, the contributions of columns, and the score below."""
     from polytrain.texts import number_format
 
     written = number_format([row["score"], row["mean"], *(value for *_, value in columns)])

@@ -1,4 +1,4 @@
-"""``polytrain export`` and ``polytrain info``: a model as ONNX or C, or what its file holds."""
+"""``polytrain export`` writes a model as ONNX or C; ``polytrain info`` shows the contents of a model file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polytrain.cli.common import option
 if TYPE_CHECKING:
     from polytrain.tables import TableModel
 
-# Longer lists of categories are cut off.
+# Longer lists of categories are truncated.
 _MAX_CATEGORIES = 8
 
 
@@ -27,7 +27,7 @@ _MAX_CATEGORIES = 8
         "type of the numbers in and out (default: float32 for ONNX, float64 for C)",
         choices=("float32", "float64"),
     ),
-    option("--name", "what the functions of the C file begin with (default: model)", default="model"),
+    option("--name", "prefix of the functions in the C file (default: model)", default="model"),
 )
 def export(arguments: argparse.Namespace) -> None:
     """Write the model in a form that runs without polytrain: an ONNX graph, or C99 source without dependencies.
@@ -57,7 +57,7 @@ def export(arguments: argparse.Namespace) -> None:
 
 
 def _describe_column(column: dict[str, Any]) -> str:
-    """Return in words what a column is, and whether the model has learned from missing cells of it."""
+    """Describe a column, and whether the model has learned from missing cells in it."""
     gone = ", or missing" if column["has_missing"] else ""
     if column["kind"] == "category":
         shown = column["categories"][:_MAX_CATEGORIES]
@@ -68,10 +68,10 @@ def _describe_column(column: dict[str, Any]) -> str:
 
 @common.command(common.MODEL, common.JSON)
 def info(arguments: argparse.Namespace) -> None:
-    """Show what a model file holds.
+    """Show the contents of a model file.
 
-    These are estimator and settings, size, classes, columns and how they are prepared, and the record of the training.
-    With --json also all categories, and the list of features in the order in which exported models want them.
+    These are estimator and settings, size, classes, columns and their preparation, and the record of the training. With
+    --json also all categories, and the list of features in the order of the inputs of exported models.
 
       polytrain info adult.polytrain
       polytrain info adult.polytrain --json | jq .features
@@ -110,7 +110,7 @@ def info(arguments: argparse.Namespace) -> None:
 
 
 def _column_facts(model: TableModel) -> list[dict[str, Any]]:
-    """Return what each column is, whether missing cells were learned from, and where and how it stands in a table."""
+    """Return the kind of each column, whether missing cells were learned from, and its position and form in a table."""
     from polytrain.columns import DateColumn
 
     forms, positions = model.layout.forms, {name: k for k, name in enumerate(model.layout.names)}

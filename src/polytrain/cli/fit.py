@@ -13,8 +13,8 @@ from polytrain.cli.common import CommandError, group, number, one_of, option, se
 
 # Arguments that are not parameters of fit_table under the same name.
 _OTHERS = {"data", "target", "header", "delimiter", "encoding", "out", "json", "quiet", "run", "command_line"}
-_AUTO_LOSS = "auto, for classes, learns with the squared loss and makes probabilities of it"
-# Names that help and mistakes show at once, without loading what has them.
+_AUTO_LOSS = "auto, for classes, learns with the squared loss and calibrates probabilities"
+# Names for the help and for errors, so that these need not load the library.
 _LOSSES = [
     *("auto", "multinomial", "squared", "logistic", "squared_hinge"),
     *("absolute", "quantile", "huber", "poisson", "gamma"),
@@ -33,48 +33,48 @@ _READING = common.reading(
     ("auto", "yes", "no"),
     "detected",
     several("--drop", "COLUMN", "columns to leave out"),
-    several("--keep", "COLUMN", "columns to learn from although they look like identifiers"),
-    several("--categorical", "COLUMN", "columns of numbers that are categories"),
+    several("--keep", "COLUMN", "columns to use although they look like identifiers"),
+    several("--categorical", "COLUMN", "numeric columns to treat as categories"),
     option(
         "--offset", "column of offsets, the logarithms of exposures, for the losses poisson and gamma", metavar="COLUMN"
     ),
     option("--weight", "column of weights", metavar="COLUMN"),
-    several("--missing", "TEXT", f"what stands for a missing value, besides the empty cell and {' '.join(_MISSING)}"),
+    several("--missing", "TEXT", f"text that means a missing value, besides the empty cell and {' '.join(_MISSING)}"),
     switch(
         "--no-usual-missing",
-        "only the empty cell and what --missing names is missing",
+        "only the empty cell and the texts of --missing are missing values",
         dest="usual_missing",
         action="store_false",
     ),
     option(
-        "--task", "what the target is (default: auto)", choices=("auto", "classification", "regression"), default="auto"
+        "--task", "kind of the target (default: auto)", choices=("auto", "classification", "regression"), default="auto"
     ),
 )
 _MODEL = group(
     "the model",
     one_of("--loss", _LOSSES, f"{', '.join(_LOSSES)}; {_AUTO_LOSS} (default: auto, or squared)"),
     number("--quantile", "Q", float, "level of the loss quantile (default: 0.5)"),
-    number("--epsilon", "E", float, "where the loss huber turns straight (default: 1.35)"),
-    option("--class-weight", "weigh classes so that all count the same (default: rows do)", choices=("balanced",)),
+    number("--epsilon", "E", float, "standard deviations beyond which huber is linear (default: 1.35)"),
+    option("--class-weight", "give all classes the same total weight", choices=("balanced",)),
     number("--rank", "R", int, "default: chosen", "auto"),
     number("--alpha", "ALPHA", float, "regularisation (default: chosen)", "auto"),
     one_of("--basis", _BASES, f"functions of numbers: {', '.join(_BASES[1:])} (default: chosen)", "auto"),
-    number("--bandwidth", "C", float, "how much they may vary, if they are not polynomials (default: chosen)", "auto"),
-    number("--degree", "DEGREE", int, "largest power, if they are polynomials (default: 2)", 2),
-    number("--max-sweeps", "N", int, "most sweeps over the columns", "auto"),
+    number("--bandwidth", "C", float, "how much they may vary, unless polynomials (default: chosen)", "auto"),
+    number("--degree", "DEGREE", int, "largest power of polynomials (default: 2)", 2),
+    number("--max-sweeps", "N", int, "largest number of sweeps over the columns", "auto"),
     number("--jobs", "N", int, "processes (default: 1)", dest="n_jobs"),
 )
 _CHECKING = group(
     "measuring the error",
     number("--folds", "K", int, f"folds of at most {_MAX_CHECK_ROWS:,} rows; 0 for none (default: 3)", 3),
-    one_of("--metric", _METRICS, f"what is measured: {', '.join(_METRICS)} (default: error, rmse, or deviance)"),
+    one_of("--metric", _METRICS, f"metric: {', '.join(_METRICS)} (default: error, rmse, or deviance)"),
     number("--seed", "SEED", int, "seed of folds and starts (default: 0)", 0),
 )
 
 
 @common.command(
     common.data(),
-    several("--target", "COLUMN", "column to predict, by name or position; or several", required=True),
+    several("--target", "COLUMN", "column to predict, by name or position, or several", required=True),
     option("--out", "model file to write", required=True, type=Path, metavar="MODEL"),
     switch("--json", "print the results as JSON"),
     switch("--quiet", "no progress on standard error"),
@@ -86,15 +86,15 @@ def fit(arguments: argparse.Namespace) -> None:
     """Learn a model from a table and write it to a file, together with how the table was read.
 
     Columns are given by name, or by position: 0 is the first, -1 the last. Text columns are categories. Numbers may
-    have decimal commas, thousands separators, currency or percent signs, and dates many forms; what was understood is
-    said. Missing cells are learned as such; they need not be filled. Rows without target are left out, and so are
+    have decimal commas, thousands separators, currency or percent signs, and dates many formats; how the table was
+    interpreted is reported. Missing cells need not be filled. Rows without target are left out, and so are
     columns of a single value, and those that look like identifiers, unless --keep names them.
 
-    A target of text is a label, and so is one of at most ten different whole numbers; other numbers are predicted as
-    such. --task says otherwise. Several targets of numbers make one model with several outputs.
+    A target of text is a class, and so is one of at most ten different whole numbers; other targets are regression.
+    --task overrides this. Several numeric targets make one model with several outputs.
 
-    The columns of --offset and --weight are not learned from: the first is added to the score, as the logarithm of the
-    time or the area in which events were counted, and the second says how much each row counts.
+    The columns of --offset and --weight are not features: the first is added to the score, as the logarithm of the
+    time or the area in which events were counted, and the second holds the weights of the rows.
 
     Settings that are not given are chosen by the model itself, on training rows. Its error is then measured by
     cross-validation, all settings being chosen again in each fold; --folds 0 leaves this out.
@@ -110,9 +110,9 @@ def fit(arguments: argparse.Namespace) -> None:
     common.check_output(arguments.out, arguments.data)
     parameters = _parameters(arguments)
     from polytrain.estimators.summary import model_facts
-    from polytrain.tables import fit_table  # imported late, as everywhere here, so that help and mistakes come at once
+    from polytrain.tables import fit_table  # imported late, as in all commands, so that help and errors appear quickly
 
-    in_place = written_in_place(arguments.out)  # a pipe takes one model only, and does not tell how much went through
+    in_place = written_in_place(arguments.out)  # a pipe takes only one model, and has no size
     model = fit_table(
         arguments.data,
         arguments.target[0] if len(arguments.target) == 1 else arguments.target,

@@ -1,4 +1,4 @@
-"""Find the command and run it. A command is loaded when it is called: help and mistakes come at once."""
+"""Find the command and run it. A command is loaded when it is called, so that help and errors appear quickly."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from polytrain.version import __version__
 
 __all__ = ["main", "make_parser"]
 
-# Commands in the order of the help: the module that has the command, and what it does.
+# Commands in the order of the help: the module of the command, and its summary.
 _COMMANDS = {
     "fit": ("fit", "learn a model from a table"),
     "predict": ("predict", "predict the rows of a table"),
     "evaluate": ("predict", "compare predictions with the target in a table"),
-    "explain": ("explain", "show importances, interactions and terms of a model, or why rows have their scores"),
+    "explain": ("explain", "show importances, interactions and terms of a model, or explain single rows"),
     "report": ("predict", "write an HTML page about a model"),
     "export": ("export", "write a model as ONNX or C"),
-    "info": ("export", "show what a model file holds"),
+    "info": ("export", "show the contents of a model file"),
     "reproduce": ("main", "recompute the paper's tables and convergence figure"),
 }
 _PAPER = (
-    "reproduce comes with a second package, which has the digits, their features and the paper's tables: "
+    "reproduce is part of a second package with the digits, their features and the paper's tables: "
     "pip install polytrain-paper, or pip install ./paper in a clone of polytrain."
 )
 EPILOG = """\
@@ -38,13 +38,13 @@ examples:
   polytrain predict price.polytrain new.csv --out predictions.csv
   polytrain report price.polytrain test.csv --out report.html
 
-Results go to standard output, everything else to standard error. `polytrain COMMAND --help` tells more.
+Results go to standard output, everything else to standard error. See `polytrain COMMAND --help`.
 
-exit codes: 0 done, 2 a mistake that you can fix (one line says which), 130 interrupted with Ctrl-C."""
+exit codes: 0 success, 2 a mistake that you can fix (one line names it), 130 interrupted with Ctrl-C."""
 
 
 def make_parser(commands: Collection[str] = tuple(_COMMANDS)) -> common.Parser:
-    """Return the parser with the options of ``commands``; of others, which need not be loaded, it has the summaries."""
+    """Return the parser with the options of ``commands``, and summaries of all others, which are not loaded."""
     parser = common.Parser(
         prog="polytrain",
         description="Polynomial classifiers and regressors kept as tensor trains.",
@@ -98,10 +98,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments.run(arguments)
         return 0
     except BrokenPipeError:
-        _forget_stdout()  # its reader has gone
+        _forget_stdout()  # the reader of the pipe has closed it
         return 1
     except (common.CommandError, ValueError, OSError, MemoryError, ImportError) as error:
-        if isinstance(error, ImportError) and "polytrain[" not in str(error):  # nothing that the user could install
+        if isinstance(error, ImportError) and "polytrain[" not in str(error):  # not an optional dependency
             raise
         _forget_stdout()
         common.say(f"polytrain: error: {describe_error(error)}")
@@ -114,7 +114,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return one line that says what is wrong and what to do."""
+    """Return one line that names the error and the remedy."""
     if isinstance(error, MemoryError):
         return "not enough memory. Use a smaller table, fewer columns or a smaller --rank."
     if isinstance(error, common.CommandError):
@@ -137,7 +137,7 @@ _REMEDIES = {
 
 
 def _forget_stdout() -> None:
-    """Drop what waits in stdout if it cannot be written: Python would complain once more when it closes the stream."""
+    """Drop buffered output that cannot be written: Python would report it again when it closes the stream."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -39,7 +39,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     (of the probabilities; of several classes the mean over each against the rest), accuracy, balanced_accuracy, and the
     confusion matrix. For regressors: n, rmse, mae, deviance (of the model's loss: Poisson, gamma, pinball, or else the
     mean squared error), r2 and largest_error; with the losses poisson, gamma and quantile first the deviance, then d2,
-    the part of the deviance of the best constant that is explained.
+    the explained fraction of the deviance of the best constant.
 
     Labels are compared as they are written. With weights, all figures but n and the confusion matrix are weighted. With
     --train, those of a linear model (logistic, ridge, Poisson or gamma regression) follow.
@@ -75,9 +75,9 @@ def evaluate(arguments: argparse.Namespace) -> None:
 def report(arguments: argparse.Namespace) -> None:
     """Write one HTML page about a model and its errors on a table with a target.
 
-    It has the error beside that of simple models, curves, calibration, effects of columns, three rows explained,
-    training and settings. The page needs no network and no script; making it needs the extra "report" (matplotlib and
-    Jinja).
+    It shows the error beside that of simple models, curves, calibration, effects of columns, explanations of three
+    rows, training and settings. The page needs no network and no script; writing it needs the extra "report"
+    (matplotlib and Jinja).
 
       polytrain report adult.polytrain adult-test.csv --out adult.html
       polytrain report adult.polytrain adult-test.csv --train adult-train.csv --out adult.html
@@ -108,25 +108,23 @@ def report(arguments: argparse.Namespace) -> None:
     common.OFFSET,
     option("--out", "CSV file to write (default: standard output)", type=Path, metavar="FILE"),
     switch("--probabilities", "add one column per class with its probability"),
-    number(
-        "--interval", "PART", float, "add the ends of intervals that hold this part of the true numbers, such as 0.9"
-    ),
+    number("--interval", "PART", float, "add prediction intervals with this coverage, such as 0.9"),
     option(
         "--bounds",
-        "smallest and largest possible number, at which intervals end; none for no bound, such as 0 none",
+        "smallest and largest possible number, at which intervals are cut; none for no bound, such as 0 none",
         nargs=2,
         type=lambda text: None if text == "none" else float(text),
         metavar=("LOW", "HIGH"),
     ),
     several("--keep", "COLUMN", "columns of the table to copy, such as an identifier"),
-    switch("--exact-text", "no apostrophe before text that a spreadsheet takes for a formula"),
+    switch("--exact-text", "no apostrophe before text that a spreadsheet would run as a formula"),
 )
 def predict(arguments: argparse.Namespace) -> None:
     """Predict every row of a table. The output is CSV with the column "prediction", in the order of the rows.
 
-    Rows are read and written block by block, so that a table of any size takes the same memory. Nothing is written if
-    a row is wrong: the output appears when all rows are done. Only where the rows come from standard input and go to
-    standard output, they go out as they come in.
+    Rows are read and written block by block, so that the memory does not grow with the table. Nothing is written if a
+    row is wrong: the output appears when all rows are done. Only rows from standard input to standard output are
+    written as they arrive.
 
     Text that a spreadsheet would take for a formula, because it begins with = + - @ or a tab and is not a number, is
     written with an apostrophe before it. --exact-text writes it as it is, for programs that look up the text.
@@ -149,7 +147,7 @@ def predict(arguments: argparse.Namespace) -> None:
     if arguments.interval is not None:
         _check_interval(model, arguments.interval)
     elif arguments.bounds is not None:
-        raise CommandError("--bounds are those of intervals. Add --interval 0.9, or leave it out.")
+        raise CommandError("--bounds requires --interval. Add --interval 0.9, or leave --bounds out.")
     bounds = check_bounds(arguments.bounds)
     n_rows = 0
     with common.open_table(model, arguments) as table:
@@ -166,17 +164,17 @@ def predict(arguments: argparse.Namespace) -> None:
 
 
 def _columns(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return which columns of DATA are not features, and how it is read."""
+    """Return the columns of DATA that are not features, and the options for reading it."""
     return {name: getattr(arguments, name) for name in ("target", "offset", "weight", "decimal")}
 
 
 def _check_interval(model: TableModel, coverage: float) -> None:
     if model.is_classifier or not hasattr(model.estimator, "predict_interval"):
-        raise CommandError("--interval is for predicted numbers. Leave it out, or use --probabilities.")
+        raise CommandError("--interval applies to regression only. Leave it out, or use --probabilities.")
     if not 0.0 < coverage < 1.0:
         raise CommandError(f"--interval must be between 0 and 1, such as 0.9, got {coverage:g}.")
     if not model.fitted.one_output:
-        raise CommandError("--interval: a model of several targets has none. Fit a model per target.")
+        raise CommandError("--interval: not available for several targets. Fit a model per target.")
 
 
 def _titles(model: TableModel, arguments: argparse.Namespace) -> list[str]:
@@ -232,7 +230,7 @@ def _write_rows(stream: Any, rows: Iterable[Sequence[Any]], exact: bool, on_term
 
 
 def _as_text(cell: Any) -> Any:
-    """Put an apostrophe before text that a spreadsheet would run as a formula; numbers stay."""
+    """Put an apostrophe before text that a spreadsheet would run as a formula, but not before numbers."""
     from polytrain.columns.forms import is_number
 
     is_formula = isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) and not is_number(cell)

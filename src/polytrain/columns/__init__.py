@@ -1,4 +1,4 @@
-"""Columns of frames or arrays become one matrix of numbers: categories as indices of levels, dates as a few numbers.
+"""Encode columns of frames or arrays as one matrix of numbers: categories as indices of levels, dates as a few numbers.
 
 A new kind of column is one more subclass of `Column`; a new library of frames is one more function in ``table.py``.
 """

@@ -1,4 +1,4 @@
-"""How one column becomes numbers: as a number, as categories, or as the parts of a date."""
+"""The encoding of one column: as a number, as categories, or as the parts of a date."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _REMEDIES = {
 
 @dataclass(frozen=True)
 class Column(ABC):
-    """How the column of this name becomes one or more columns of numbers, the features."""
+    """The encoding of a column as one or more columns of numbers, the features."""
 
     kind: ClassVar[str]
 
@@ -167,7 +167,7 @@ class TextColumn(CategoryColumn):
         return DateColumn.fit(Cells.of_objects(self.name, self.levels), form.pattern)
 
     def _warn_of_values(self, texts: list[str]) -> None:
-        """Warn of categories most of which look like numbers or dates, unless there are only two, which is as good."""
+        """Warn of categories most of which look like numbers or dates, unless there are only two."""
         if len(texts) <= 2:
             return
         kinds = {text: find_form([text]).kind for text in texts[:: 1 + len(texts) // _MOST_EXAMINED]}
@@ -257,7 +257,7 @@ def _date_parts(dates: NDArray, parts: Sequence[str]) -> list[NDArray]:
 
 
 def _rounded(levels: Sequence[Level]) -> list[Level]:
-    """Round fractions to single precision, unless that makes integers of them, and leave all else alone."""
+    """Round fractions to single precision, unless that makes integers of them, and keep all other values."""
     exact = np.array([level if isinstance(level, float) else 0.0 for level in levels], dtype=np.float64)
     with np.errstate(over="ignore", under="ignore"):
         rounded = exact.astype(np.float32).astype(np.float64)
@@ -267,7 +267,7 @@ def _rounded(levels: Sequence[Level]) -> list[Level]:
 
 
 def fit_column(cells: Cells, is_category: bool | None = None) -> Column:
-    """Return a column of the kind that suits the cells; their type says whether they are categories, if nobody does."""
+    """Return a column of the kind that suits the cells; their type decides about categories unless the user does."""
     if cells.kind == "empty":
         return NumberColumn(cells.name, empty=True)
     if cells.kind == "mixed" or (cells.is_category if is_category is None else is_category):

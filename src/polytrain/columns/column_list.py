@@ -1,4 +1,4 @@
-"""All columns of a table: how each is encoded since training, which of them are categories or identifiers."""
+"""All columns of a table: their encodings since training, and which are categories or identifiers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def needs_encoding(X: Any, categorical_features: Any) -> bool:
 
 @dataclass(frozen=True)
 class Columns:
-    """How the columns of a table, of any types, become one matrix of numbers: one `Column` each.
+    """The encoding of a table of any types as one matrix of numbers: one `Column` each.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Columns:
 
     @classmethod
     def fit_encode(cls, X: Any, categorical_features: Any = "from_dtype") -> tuple[Self, NDArray]:
-        """Do `fit` and `encode` on the same rows, of which each column is read once."""
+        """Do `fit` and `encode` on the same rows, reading each column once."""
         table = open_table(X)
         table = replace(table, read=cache(table.read))
         columns = cls.fit(table, categorical_features)
@@ -116,7 +116,7 @@ class Columns:
         """Turn rows with the columns of training, in the same order, into float64 of shape (N, n_features).
 
         Missing values are NaN; categories are the indices of their levels, and -1 if they were not in training. A
-        ValueError says if the number of columns differs, or a column holds another kind of values than in training.
+        ValueError is raised if the number of columns differs, or the kind of a column's values.
         """
         table = open_table(X)
         if len(table.names) != self.n_columns:
@@ -165,7 +165,7 @@ class Columns:
     def merge(cls, parts: Sequence[Self]) -> Self:
         """Combine the results of `fit_part` for parts of the rows, as if all rows had been there at once."""
         if not parts:
-            raise ValueError("there is nothing to merge: give at least one Columns.")
+            raise ValueError("there is nothing to merge. Give at least one Columns.")
         counts = {part.n_columns for part in parts}
         if len(counts) > 1:
             raise ValueError(f"parts of one table have the same columns, got {sorted(counts)} of them.")
@@ -291,7 +291,7 @@ def column_number(where: str, given: Any, names: Sequence[str] | None, n_columns
 
 # --- identifiers ------------------------------------------------------------------------------------------------------
 
-#: A table with fewer rows says nothing about identifiers.
+#: Identifiers are not looked for in tables with fewer rows.
 LEAST_ROWS = 20
 # Words in names of identifiers; words that mark them at the end of a name only; words for running numbers of time.
 _IDENTIFIERS = frozenset({"id", "ids", "uuid", "guid"})
@@ -305,7 +305,7 @@ _TIMES = frozenset(
 def is_identifier(name: str, values: NDArray) -> bool:
     """Whether the numbers of a column, NaN where one is missing, identify the rows rather than measure something.
 
-    Identifiers are whole and distinct, and either the column's name says so, or they count from 0 or 1, or they are a
+    Identifiers are whole and distinct, and either the column's name marks them, or they count from 0 or 1, or are a
     random part of such a count: independent measurements as dense as that would repeat. Numbers that begin elsewhere,
     as years do, numbers at equal steps, and running times are measurements.
 

@@ -19,7 +19,7 @@ __all__ = ["DATE_PATTERNS", "DEFAULT_MISSING", "Form", "Kind", "find_form", "is_
 
 #: Text that stands for a missing value unless others are named. The empty cell always does.
 DEFAULT_MISSING = ("?", "NA", "N/A", "NaN", "nan", "NULL", "null")
-#: What the cells of a column hold.
+#: The kinds of content of a column's cells.
 Kind = Literal["number", "date", "text", "truth"]
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 @dataclass(frozen=True)
 class Form:
-    """How to read the cells of a column.
+    """A format of the cells of a column.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class Form:
                 return self._parse_date(text)
             case "truth":
                 return {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}.get(text.lower())
-        raise ValueError("text has no values; ask for codes.")
+        raise ValueError("text has no values; use codes.")
 
     @cached_property
     def _regex(self) -> re.Pattern[str]:

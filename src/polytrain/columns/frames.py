@@ -53,7 +53,7 @@ def is_plain_frame(frame: Any) -> bool:
 def open_table(X: Any) -> Table:
     """Open a frame, an array or a list of rows.
 
-    A table that is open already is returned as it is.
+    A table that is already open is returned unchanged.
     """
     if isinstance(X, Table):
         return X

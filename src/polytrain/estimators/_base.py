@@ -1,4 +1,4 @@
-"""The base of classifier and regressor: from rows to a fitted model, and from that to predictions."""
+"""The base class of classifier and regressor: fits rows, stores the fitted model and predicts with it."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ learns_in_blocks = available_if(_has_partial_fit)
 class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstimator, ABC):
     """Base of the estimators. Subclasses define their parameters and turn targets into problems."""
 
-    # Where scikit-learn's HTML of an estimator leads to.
+    # The target of the link in scikit-learn's HTML of an estimator.
     _doc_link_module = "polytrain"
     _doc_link_template = "https://polytrain.readthedocs.io/en/stable/generated/polytrain.{estimator_name}.html"
 
@@ -136,7 +136,7 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
 
     @property
     def trains_(self) -> list[TensorTrain]:
-        """The learned trains, in a new list: changes of it do not change the model."""
+        """The learned trains, in a new list: changing the list does not change the model."""
         return list(self.model_.trains)
 
     @property
@@ -189,7 +189,7 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
         maps: MapList | None = None,
         prepare: _Prepare = None,
     ) -> None:
-        """Learn from rows in memory, on disk or on a cluster; store the results at the end.
+        """Learn from rows in memory, on disk or on a cluster, and store the results at the end.
 
         ``validation_rows`` are features, targets and weights. The first block of a stream may come with maps, and with
         a function that prepares its rows.
@@ -319,7 +319,7 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
             plan = replace(plan, alpha=self.choice_.alpha * stream.first / (stream.seen + mass))
         if model.calibrated:
             stream.remember_scores(model.values(X), labels * weights[:, None])
-        if not len(stream.X):  # of a model file or an average: these rows stand for those of the past, too
+        if not len(stream.X):  # from a model file or an average: these rows also represent those of the past
             stream.X, stream.y, stream.weights = X, y, weights * (stream.seen / weights.sum())
             stream.labels = expected_labels(model, X, targets) if model.calibrated else labels
         seeds = rng.integers(_LARGEST_SEED, size=len(targets)).tolist()
@@ -361,8 +361,8 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
             return [None] * n_trains
         if validation is not None or self.interaction_cst is not None:
             raise ValueError(
-                f"checkpoint={shown(str(folder))} keeps the last states of single trains, which early_stopping, X_val "
-                "and interaction_cst do not end with. Leave these out, or fit outside of config_context."
+                f"checkpoint={shown(str(folder))} stores the states of single trains, which does not work with "
+                "early_stopping, X_val or interaction_cst. Leave these out, or fit outside of config_context."
             )
         if not isinstance(self.random_state, Integral):
             raise ValueError(f"checkpoint needs an integer random_state, got {self.random_state!r:.60}.")
@@ -370,7 +370,7 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
         return [folder / f"train-{index:03d}.safetensors" for index in range(n_trains)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file that is safe to open, also by others.
+        """Write the fitted model to a file that is safe to open, even from an untrusted source.
 
         The file holds numbers and text only; :func:`polytrain.load` reads it back. Numbers are rounded to float32 where
         predictions stay the same to 1e-6 of their range. Parameters that belong to one fit (trains as ``init``, a
@@ -406,7 +406,7 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
         save(self, path)
 
     def _ask(self, question: Callable[[FittedModel, NDArray, int], NDArray], X: Any) -> NDArray:
-        """Check rows and return what the fitted model answers; lazily for a Dask collection."""
+        """Check rows and return the answers of the fitted model; lazily for a Dask collection."""
         check_is_fitted(self, "model_")
         if is_dask(X):
             # Before rows are computed, only the number and the names of columns can be checked.
@@ -446,5 +446,5 @@ def _checked_maps(maps: Any, n_features: int) -> MapList:
     if not isinstance(maps, MapList):
         raise TypeError(f"maps must be those of a fitted model, such as model.maps_, got {type(maps).__name__}.")
     if len(maps) != n_features:
-        raise ValueError(f"maps are about {len(maps)} features, but X has {n_features}.")
+        raise ValueError(f"maps have {len(maps)} features, but X has {n_features}.")
     return maps

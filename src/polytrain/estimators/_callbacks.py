@@ -23,7 +23,7 @@ __all__ = ["CallbackSupportMixin", "FitCallbacks", "with_callbacks"]
 
 
 class FitCallbacks:
-    """Calls the callbacks of an estimator, if it has any, during a fit, which begins now.
+    """Calls the callbacks of an estimator, if it has any, during a fit that begins on construction.
 
     ``attributes`` returns the attributes of a fitted estimator, given the cores of a train; None for several trains.
     """

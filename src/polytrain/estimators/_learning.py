@@ -27,7 +27,7 @@ _MOST_REFINEMENTS, _REFINING_SWEEPS, _SAME = 4, 2, 1.2
 
 @dataclass(frozen=True)
 class Goal:
-    """What a fit learns: one target per train, and guides by which maps are chosen, see `polytrain.choice.Task`.
+    """The targets of a fit, one per train, and the guides for the choice of maps, see `polytrain.choice.Task`.
 
     ``ends`` are fields of `FittedModel` that turn scores into predictions; trains may be learned jointly, and
     ``calibrates`` says whether scores become log-odds after the fit.
@@ -41,7 +41,7 @@ class Goal:
 
     @property
     def decision(self) -> Decision | None:
-        """How scores become classes; None for numbers."""
+        """The rule that turns scores into classes; None for numbers."""
         return self.ends.get("decision")
 
     @property

@@ -1,4 +1,4 @@
-"""Rows that a fit has not learned from: what its trains say about them, and how wrong that is."""
+"""Left-out rows of a fit, with the predictions of its trains and their errors."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Facts = Callable[[NDArray], NDArray]
 
 
 class LeftOutRows(NamedTuple):
-    """Different rows that were not learned from, with their weights: equal rows are one with all of their weight.
+    """Different rows that were not learned from, with their weights: equal rows are merged.
 
     ``y`` (N, n_trains) are numbers, or (N,) indexes of classes; ``values`` (N, n_trains) are those of trains without
-    these rows, and ``facts`` (N, q) what was asked. ``n_rows`` counts equal rows.
+    these rows, and ``facts`` (N, q) the answers to the questions asked. ``n_rows`` counts equal rows.
     """
 
     y: NDArray
@@ -40,7 +40,7 @@ class LeftOutRows(NamedTuple):
         return errors
 
     def measure(self, model: FittedModel, choice: Choice, rows: Rows) -> LeftOut | None:
-        """Measure what the trains say about these rows in the units of the target; None where it is not finite."""
+        """Measure the trains' predictions of these rows in the units of the target; None where they are not finite."""
         total, how = rows.summary.n_rows, "; they also chose the settings" if choice.tried else ""
         where = f"{self.n_rows:,} of {total:,} rows held out{how}"
         if self.is_apart:
@@ -48,7 +48,7 @@ class LeftOutRows(NamedTuple):
         elif self.n_rows == total:
             where = f"each of the {total:,} rows left out in turn{how}"
         y = self.y[:, 0] if model.classes is None and model.one_output else self.y
-        with np.errstate(over="ignore", invalid="ignore"):  # scores may be beyond all bounds
+        with np.errstate(over="ignore", invalid="ignore"):  # scores may overflow
             answers = Answers.of_scores(model, model.scaled(self.values.T.copy()), y, self.weights)
             return LeftOut.of(answers, where) if answers.n else None
 
@@ -75,7 +75,7 @@ def see_left_out(model: FittedModel, left_out: HeldOut | Rows, rows: Rows, facts
         kept = hashes[place] == seen.hashes
         values = held_out.scores[index[place]]
     y = seen.y if seen.y.ndim == 2 or model.classes is not None else seen.y[:, None]
-    # Repetition adds no certainty.
+    # Repeated rows add no certainty.
     _, first, place = np.unique(target_hashes(seen.hashes, seen.y)[kept], return_index=True, return_inverse=True)
     weights = np.bincount(place, seen.weights[kept], minlength=len(first))
     y, values, asked = (array[kept][first] for array in (y, values, asked))
@@ -83,7 +83,7 @@ def see_left_out(model: FittedModel, left_out: HeldOut | Rows, rows: Rows, facts
 
 
 def _see(model: FittedModel | None, facts: Facts | None, X: NDArray) -> NDArray:
-    """Values of the trains of a model, if it is asked, and facts, (n_trains + q, N)."""
+    """Values of the trains of a model, if one is given, and facts, (n_trains + q, N)."""
     return np.vstack(
         [*([] if model is None else [model.values(X)]), np.zeros((0, len(X))) if facts is None else facts(X)]
     )

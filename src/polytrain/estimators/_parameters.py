@@ -1,4 +1,4 @@
-"""The parameters of estimators: described and checked once. Errors name the thing, its value and the remedy."""
+"""The parameters of the estimators, documented and checked in one place. Errors name the value and the remedy."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _HELD_OUT, _PATIENCE = 0.1, 2
 class SharedParameters:
     """The parameters and attributes that all estimators have, for their docstrings.
 
-    These get them where they say ``<parameters>`` and ``<attributes>``.
+    The docstrings contain them where they say ``<parameters>`` and ``<attributes>``.
 
     Parameters
     ----------
     basis : str or sequence of str, default="auto"
         Functions of each feature; a sequence gives one basis per feature. "auto" chooses among those that suit the
         values: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may bend sharply)
-        see a value by its place in the range, "smooth-rank", "gauss-rank" and "spline-rank" by its rank, so that
-        outliers do not matter, "spline-distinct" by its place among the different values.
+        use a value's position in the range, "smooth-rank", "gauss-rank" and "spline-rank" its rank, so that
+        outliers do not matter, "spline-distinct" its position among the different values.
 
         "power", "chebyshev" and "legendre" are polynomials up to ``degree`` of the feature, whose range in the training
         rows is mapped onto [-1, 1]; values beyond it count as its ends. "power-unscaled" are powers of the values as
@@ -58,12 +58,12 @@ class SharedParameters:
         Strength of the regularisation, 0 or larger: alpha / 2 times the sum of the squares of all coefficients is added
         to the weighted mean of the loss.
     bandwidth : float, "auto" or None, default="auto"
-        How much the functions of all columns may vary together, unless they are polynomials of ``degree``: small values
-        let few columns act at once, large ones many. None is 1.
+        How much the functions of all columns may vary together, unless they are polynomials of ``degree``: with small
+        values few columns interact at once, with large ones many. None is 1.
     relevance : "auto", None, or array-like of shape (n_features,), default="auto"
         How much each column may matter, for bases that have a bandwidth: a factor of the bandwidth per column, 0
         for columns that are not used. "auto" learns the factors from rows that are left out, and keeps them equal where
-        those rows gain nothing. None keeps them equal, as `partial_fit` does with "auto".
+        those rows gain nothing. None keeps them equal, as `partial_fit` does for "auto".
     degree : int or sequence of int, default=2
         Largest power of each feature, for "power", "power-unscaled", "chebyshev" and "legendre"; a sequence gives one
         per feature.
@@ -72,10 +72,10 @@ class SharedParameters:
         text always are, unless all of their values are dates.
     interaction_cst : None, "no_interactions", "pairwise", or sequence of groups of columns, default=None
         Which columns may interact: all, none, any two, or those in a common group of column numbers or names; columns
-        in no group are one more. The score is a sum of functions of a group each; ``rank`` is that of a group's train.
+        in no group form one more. The score is a sum of one function per group; ``rank`` is that of a group's train.
     init : {"auto", "linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="auto"
-        Where the sweeps start: where the choice of the other settings has ended ("auto"), at the linear model, at
-        random cores, or at the exact solution cut to the ranks ("dual", for the squared loss and at most 1300 different
+        Start of the sweeps: the trains that the choice of the other settings ended with ("auto"), the linear model,
+        random cores, or the exact solution cut to the ranks ("dual", for the squared loss and at most 1300 different
         rows). Given trains, one per train to be learned, are coefficients of the functions of the maps.
     solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
         How the problem of one core is solved: exactly, by preconditioned conjugate gradients, by L-BFGS, or by the
@@ -87,19 +87,19 @@ class SharedParameters:
     tol : float, default=1e-3
         Sweeps stop once the objective changes by at most this part of its value over a sweep.
     early_stopping : bool or float, default=False
-        True holds a tenth of the rows out, a number between 0 and 1 that part of them; equal rows stay together. Sweeps
-        stop once two have not lowered the loss of these rows, and the train with the lowest is kept.
+        True holds out a tenth of the rows, a number between 0 and 1 that fraction; equal rows stay together. Sweeps
+        stop once two of them have not lowered the loss of these rows, and the train with the lowest loss is kept.
     warm_start : bool, default=False
         Start from the trains and maps of the last fit, with its ranks and alpha where they are left open. A classifier
         with ``loss="auto"`` chooses an open alpha anew, and calibrates its probabilities anew.
     random_state : int, RandomState instance or None, default=None
-        Randomness of the start.
+        Seed or generator of the random start.
     n_jobs : int or None, default=None
         Number of processes for the trains, or for the rows of a single train; the result does not depend on it. None
         is 1, -1 all cores.
     verbose : int, default=0
-        1 says what was chosen and shows a progress bar (log lines without tqdm), 2 shows log lines and the table of
-        what was tried.
+        1 shows the chosen settings and a progress bar (log lines without tqdm), 2 shows log lines and the table of
+        trials.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class SharedParameters:
         Factor of the bandwidth of every column, see ``relevance``: 0 for columns that were not needed, all 1 where they
         are equal.
     choice_ : Chosen
-        What was chosen and why, with the table of what was tried.
+        The chosen settings, the reasons, and the table of trials.
     left_out_ : LeftOut or None
         Figures on rows that were not learned from, which `summary` shows; None where there are none.
     history_ : list of dict
@@ -116,20 +116,20 @@ class SharedParameters:
     n_iter_ : int
         Number of sweeps of the train that needed the most.
     stop_reason_ : str
-        "tolerance" if all trains met ``tol``, "validation" if rows that were held out said so, else "max_sweeps",
-        "stopped" if a callback did, or "rounding" if a sweep had to be undone.
+        "tolerance" if all trains met ``tol``, "validation" if the loss of held-out rows did not fall, "stopped" if a
+        callback asked for it, "rounding" if a sweep had to be undone, else "max_sweeps".
     warnings_ : tuple of str
-        What the fit has warned of, see `polytrain.DataWarning`; empty where there was nothing to say.
+        Texts of the fit's warnings, see `polytrain.DataWarning`; empty if there were none.
     n_parameters_ : int
         Number of stored coefficients.
     stream_ : Stream
-        What `partial_fit` knows of the past besides the model: how much it weighs, and a memory of some rows.
+        State of `partial_fit` besides the model: the weight of past rows, and a sample of them.
     maps_ : MapList
         The map of every feature: its functions, and its range in the training rows.
     model_ : FittedModel
-        All that predictions, explanations, exports and model files read; it does not change.
+        The immutable model that predictions, explanations, exports and model files read.
     plan_ : Settings
-        What was learned: checked sizes, ranks and settings.
+        The checked settings of the fit, with ranks and numbers of sweeps.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -191,7 +191,7 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
 
 
 def is_sequence(value: Any) -> bool:
-    """Tell whether a parameter has several entries."""
+    """Return whether a parameter has several entries."""
     is_list = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
     return is_list and getattr(value, "ndim", 1) > 0
 
@@ -218,7 +218,7 @@ def _check_relevance(relevance: Any, n_features: int) -> Any:
     _require(is_sequence(relevance), "relevance", relevance, "'auto', None or one number per feature")
     factors = tuple(_per_feature("relevance", relevance, n_features, check_factor))
     if not any(factors):
-        raise ValueError("relevance must have a factor above 0: without any column there is nothing to learn from.")
+        raise ValueError("relevance must have at least one factor above 0, got only zeros.")
     return factors
 
 
@@ -347,7 +347,7 @@ def _check_number(interaction_cst: Any, n_groups: int, n_columns: int) -> None:
     if n_groups > _MOST_GROUPS:
         raise ValueError(
             f"interaction_cst={shown(interaction_cst)} makes {n_groups} groups of {n_columns} columns, more than the "
-            f"{_MOST_GROUPS} that are learned in a sensible time. Name fewer groups, or leave out columns."
+            f"{_MOST_GROUPS} that can be learned in reasonable time. Name fewer groups, or leave out columns."
         )
 
 
@@ -374,19 +374,19 @@ def _is_group(value: Any) -> bool:
 
 
 def _check_no_conflict(settings: Settings, estimator: Any) -> None:
-    """Refuse parameters that are about one train, where a fit learns a sum of trains over groups of columns."""
+    """Refuse parameters for single trains where a fit learns a sum of trains over groups of columns."""
     rank, init = estimator.rank, estimator.init
     conflicts = {
         f"rank gives one number per bond, got {shown(rank)}, but with interaction_cst every group of columns has "
         "a train of its own. Give a single integer, the largest rank of all groups, or 'auto'.": is_sequence(rank),
         f"init must be 'auto' or 'linear' with interaction_cst, got {shown(init)}: a given train may have "
         "interactions that are not allowed.": settings.init in ("given", "random", "dual"),
-        "loss='multinomial' learns the trains of all classes together, which interaction_cst does not know. Use "
+        "loss='multinomial' learns the trains of all classes together, which interaction_cst does not support. Use "
         "loss='auto' or 'logistic'.": settings.joint,
-        "interaction_cst knows no validation rows: groups are learned in rounds until tol or max_sweeps. Set "
+        "interaction_cst does not support validation rows: groups are learned in rounds until tol or max_sweeps. Set "
         "early_stopping=False, and leave X_val out.": settings.patience,
-        "warm_start=True cannot go on from the trains of the last fit with interaction_cst: what the groups have "
-        "learned is no longer told apart. Set warm_start=False.": estimator.warm_start and hasattr(estimator, "model_"),
+        "warm_start=True cannot continue from the last fit with interaction_cst: the functions of the groups are "
+        "no longer separate. Set warm_start=False.": estimator.warm_start and hasattr(estimator, "model_"),
     }
     for message, is_there in conflicts.items():
         if is_there:

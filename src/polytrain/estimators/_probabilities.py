@@ -13,16 +13,16 @@ from polytrain.estimators._streaming import Stream
 from polytrain.learning.targets import Target
 from polytrain.models import FittedModel
 
-# Rows of a stream that say how far scores lie apart.
+# Rows of a stream that determine the spread of the scores.
 _ENOUGH_SCORES = 200
 
 
 def recalibrated(model: FittedModel, stream: Stream, targets: Sequence[Target]) -> FittedModel:
     """Calibrate a model with the rows that a stream remembers.
 
-    The trains have learned from the rows of the memory, so that their scores there lie too far apart: the sizes come
-    from rows that were scored before they were learned from, once there are enough. Where scores lie is another matter:
-    the shifts suit the present scores and the labels of all rows of the memory, also where blocks had one class each.
+    The trains have learned from the rows of the memory, so that their scores there are too far apart: the factors come
+    from rows that were scored before they were learned from, once there are enough. The shifts are fitted to the
+    present scores and the labels of all rows of the memory, which also works where each block had a single class.
     """
     sizes, is_joint = model.size, isinstance(model.decision, Softmax)
     if _n_rows(stream.scored) >= _ENOUGH_SCORES:

@@ -1,4 +1,4 @@
-"""Learn from one block of rows after another, without the rows of the past.
+"""Learn from one block of rows after another without keeping past rows.
 
 The past is kept as the model itself, its weight, and a memory of some rows without their targets'
 noise: on these rows the present scores are the target, with the curvature that the loss has there. So the past enters
@@ -9,7 +9,7 @@ With f the last model, n_new the weight of a block and n_past that of the past, 
 
     n_new / (n_new + n_past) (mean loss of the block + alpha / 2 |A|^2) + n_past / (n_new + n_past) distance from f.
 
-Regularisation goes with the block's share: the last model has paid for the past's already.
+Regularisation is scaled by the block's share, as the last model already includes that of the past.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Stream:
     Attributes
     ----------
     seen : float
-        Weight of all rows so far, as far as it is not forgotten.
+        Weight of all rows so far that is not forgotten.
     first : float
-        Weight of the rows that settings were chosen for.
+        Weight of the rows that the settings were chosen on.
     n_blocks : int
     X, y, weights : ndarray
-        The memory: rows that stand for all, with targets or indices of labels.
+        The memory: rows that represent all rows, with targets or indices of labels.
     labels : ndarray of shape (k, n_classes)
         Share of each label in every row of the memory, for the calibration of probabilities. Rows may also stand for
         those of an earlier fit; then the shares are probabilities under the model.
@@ -68,7 +68,7 @@ class Stream:
     scored: NDArray = field(default_factory=lambda: _NO_ROWS)
 
     def forget(self, part: float) -> None:
-        """Take a part of the weight of all rows so far away."""
+        """Reduce the weight of all rows so far by a fraction."""
         left = 1.0 - part
         self.seen, self.weights, self.scored = left * self.seen, left * self.weights, left * self.scored
 
@@ -89,7 +89,7 @@ class Stream:
     def remember_scores(self, scores: NDArray, labels: NDArray) -> None:
         """Keep scores (n_trains, N) of rows that are not learned from yet, and their weights at their labels (N, m).
 
-        Scores of one class say nothing about how far scores of different classes lie apart: they are not kept.
+        Scores of a single class do not determine the spread between classes: they are not kept.
         """
         if np.count_nonzero(labels.sum(axis=0)) < 2:
             return
@@ -142,7 +142,7 @@ def go_on(
         if len(used):
             problem = problem.take(used, problem.weights[used]).normalised()
             result = learn_train(own_plan, maps, problem, Start(seed, trains[index]))
-        else:  # no row has either of two classes
+        else:  # no row belongs to either of the two classes
             result = TrainResult(tuple(trains[index]), [], "max_sweeps")
         trains[index] = result.cores
         results.append(result)

@@ -35,9 +35,9 @@ def set_apart(rows: Rows, fraction: float) -> tuple[Rows, Rows]:
         try:
             _ = side.summary
         except ValueError:
-            n_rows = rows.summary.n_rows  # it raises what is wrong with all of them
+            n_rows = rows.summary.n_rows  # opening all of them raises the error about the rows
             raise ValueError(
-                f"calibration_fraction={fraction} leaves no row {use}, of {n_rows}. Change it, or fit with more rows."
+                f"calibration_fraction={fraction} leaves no row {use}, of {n_rows}. Change it, or use more rows."
             ) from None
     return learned, apart
 
@@ -45,9 +45,9 @@ def set_apart(rows: Rows, fraction: float) -> tuple[Rows, Rows]:
 def fit_uncertainty(
     model: FittedModel, choice: Choice, moments: Moments, rows: Rows, apart: Rows | None, before: Any
 ) -> FittedModel:
-    """Return the model with its uncertainty, from rows that the choice left out and, if there are any, rows ``apart``.
+    """Return the model with its uncertainty, from rows that the choice left out and, if given, rows ``apart``.
 
-    What the choice left out says where errors are large. Rows ``apart`` have no part in this, and only say how large.
+    Rows left out by the choice show where errors are large; rows ``apart`` only determine the overall size.
     A warm start goes on from the model ``before``, whose errors it keeps where there are none.
     """
     reach = 2.0 / rows.sketch.n_distinct
@@ -70,7 +70,7 @@ def fit_uncertainty(
 def _with_scales(
     model: FittedModel, trains: Sequence[TrainUncertainty], held_out: HeldOut, rows: Rows
 ) -> list[TrainUncertainty]:
-    """Return what ``held_out`` says about every train: where errors are large, and how large."""
+    """Estimate from ``held_out``, for every train, where errors are large and how large."""
     seen = see_left_out(model, held_out, rows, partial(_leverages_and_functions, model, trains))
     errors, weights, scores = seen.errors(model), seen.weights, seen.values
     heights, functions = np.split(seen.facts, [len(trains)], axis=1)
@@ -88,7 +88,7 @@ def _with_scales(
 
 
 def _of_before(model: FittedModel, trains: Sequence[TrainUncertainty], before: Any) -> list[TrainUncertainty]:
-    """Return what the model ``before`` knows, for targets that are shifted and divided by other numbers."""
+    """Return the uncertainty of the model ``before`` for targets with another shift and scale."""
     known, factors = [], (model.size / before.size).tolist()
     shifts = ((model.shift - before.shift) / before.size).tolist()
     for own, old, factor, shift in zip(trains, before.uncertainty.trains, factors, shifts, strict=True):

@@ -13,19 +13,19 @@ from polytrain.models import FittedModel
 def last_choice(model: FittedModel, plan: Settings, chosen: Chosen, task: Task, sizes: NDArray) -> Choice:
     """Return the choice of the last fit, with its maps and cores.
 
-    Where scores become log-odds, alpha and scores of left-out rows are from a choice in these maps that knows nothing
-    of the last cores: these may have learned from the very rows.
+    Where scores become log-odds, alpha and scores of left-out rows are from a new choice on these maps that does not
+    use the last cores: these may have learned from the same rows.
     """
     change = _change(model, task)
     if change is not None:
         raise ValueError(f"warm_start=True, but {change}, or set warm_start=False.")
     settings, calibrates = task.settings, task.calibrate
-    if settings.joint and model.calibrated:  # the last fit has chosen to start with squares
+    if settings.joint and model.calibrated:  # the last fit chose to start with the squared loss
         settings, calibrates = replace(settings, loss="squared", joint=False), True
     changes = {"alpha": plan.alpha if settings.alpha == "auto" else settings.alpha}
     if settings.rank == "auto":
         last = settings.settled(model.maps.dims, rank=plan.ranks, **changes)
-        if plan.init != "linear" or plan.max_sweeps:  # the linear model may be chosen again
+        if plan.init != "linear" or plan.max_sweeps:  # so that the linear model can be chosen again
             settings = replace(settings, rank=list(plan.ranks[1:-1]) or 1)
     else:
         last = settings.settled(model.maps.dims, **changes)
@@ -41,7 +41,7 @@ def last_choice(model: FittedModel, plan: Settings, chosen: Chosen, task: Task, 
 
 
 def _change(model: FittedModel, task: Task) -> str | None:
-    """Return how rows and parameters ask for other maps or trains than those of the last fit, and a remedy."""
+    """Describe how rows and parameters need other maps or trains than those of the last fit, with a remedy."""
     settings, n_features, n_trains = task.settings, len(task.settings.bases), len(task.targets)
     if task.rows.columns_of_any_type != model.columns:
         return "the columns of these rows have other types or levels than those of the last fit. Keep them"

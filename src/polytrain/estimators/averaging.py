@@ -25,7 +25,7 @@ __all__ = ["Merge", "average"]
 # Smaller relative errors of coefficients are rounding errors.
 _ROUNDING = 1e-12
 _REMEDY = (
-    "Only trains of one kind, about the same functions of the same columns, can be added: fit one model, and the "
+    "Only models of one kind, with the same functions of the same columns, can be averaged: fit one model, and the "
     "others as copies of it, copy.deepcopy(model).set_params(warm_start=True).fit(X, y)."
 )
 
@@ -82,30 +82,30 @@ def average(
     """Merge fitted models into one that predicts their average.
 
     The scores are averaged: predictions of regressors, log-odds (or plain scores) of every train of classifiers. The
-    average of trains is a train again, whose ranks are the sums of theirs; it is rounded to what it needs. The result
+    average of trains is again a train, whose ranks are the sums of theirs; it is rounded to smaller ranks. The result
     is a fitted estimator like any other: it predicts as fast as one model of its ranks, and can be explained, saved
     and exported.
 
     Parameters
     ----------
     models : sequence of fitted TensorTrainRegressor or TensorTrainClassifier
-        All of one kind, with the same loss, classes and decision, and with equal maps: the same functions of the same
-        columns. Copies of one model that were fitted with ``warm_start=True`` have them.
+        All of one class, with the same loss, labels and decision, and with equal maps: the same functions of the same
+        columns. Copies of one model that were refitted with ``warm_start=True`` satisfy this.
     weights : array-like of shape (n_models,), optional
         Weights of the models, not negative; only their ratios matter. All are equal by default.
     tolerance : float, default=1e-3
         Allowed norm of the coefficients that rounding cuts off, relative to the norm of all of a train. 0 cuts off
         nothing but what is at the level of rounding errors. Models with ``interaction_cst`` are never rounded.
     max_rank : int, optional
-        Largest rank. It wins over ``tolerance``.
+        Largest rank. It takes precedence over ``tolerance``.
     verbose : int, default=0
-        1 says what the merge has cut off.
+        1 logs the size of what rounding cut off.
 
     Returns
     -------
     estimator
-        Fitted, of the class and with the parameters of the first model. ``merge_`` is a `Merge`, which says what was
-        cut off, ``choice_.reasons`` says it in words and stays in model files. ``history_`` is empty; settings in
+        Fitted, of the class and with the parameters of the first model. ``merge_`` is a `Merge`, which records what
+        was cut off; ``choice_.reasons`` has this as text, also in model files. ``history_`` is empty; settings in
         ``plan_`` other than the ranks, and ``stop_reason_``, are those of the first model.
 
     Examples
@@ -166,11 +166,11 @@ def _shares(weights: ArrayLike | None, n_models: int) -> NDArray:
 
 
 def _facts(model: Any, fitted: FittedModel) -> list[tuple[str, Any]]:
-    """Facts that averaged models must share, so that their scores mean the same and their trains can be added."""
+    """Properties that averaged models must share: the meaning of scores, and the functions of their trains."""
     classes, decision = fitted.classes, fitted.decision
     facts = {
         "kind": "regressor" if classes is None else "classifier",
-        "loss": None if fitted.calibrated else _loss_name(fitted.loss),  # log-odds, whatever they were learned with
+        "loss": None if fitted.calibrated else _loss_name(fitted.loss),  # log-odds, whatever the loss was
         "calibration": fitted.calibrated,
         "number of outputs": None if fitted.one_output else fitted.n_trains,
         "classes": None if classes is None else classes.tolist(),
@@ -184,7 +184,7 @@ def _facts(model: Any, fitted: FittedModel) -> list[tuple[str, Any]]:
 
 
 def _check_alike(models: Sequence[Any], fitted: Sequence[FittedModel]) -> None:
-    """Refuse models whose scores do not mean the same, or whose trains are about different functions."""
+    """Refuse models whose scores have different meanings, or whose trains have different functions."""
     for index in range(1, len(fitted)):
         pairs = zip(_facts(models[0], fitted[0]), _facts(models[index], fitted[index]), strict=True)
         for (what, wanted), (_, value) in pairs:

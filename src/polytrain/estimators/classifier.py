@@ -72,31 +72,31 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     cores, learned one at a time by sweeps over closed-form problems, or all at once where there are few rows.
 
     With the defaults, everything is chosen from the training rows: which functions, how much they may vary, the
-    regularisation and the ranks, see the guide "How it chooses". Whatever is given is kept.
+    regularisation and the ranks, see the page "How it chooses". Parameters that you set are kept.
 
     Parameters
     ----------
     loss : {"auto", "squared", "logistic", "multinomial", "squared_hinge"}, default="auto"
-        "auto" learns with the squared loss, and turns scores into log-odds by a logistic regression on rows that were
-        left out, so that there are probabilities. "squared" keeps the scores as they are, "logistic" learns log-odds,
-        and the scores of "squared_hinge", the loss of support vector machines, say nothing about probabilities.
+        "auto" learns with the squared loss, and turns scores into log-odds by a logistic regression on left-out rows,
+        which gives probabilities. "squared" keeps the scores as they are, "logistic" learns log-odds, and
+        "squared_hinge" is the loss of support vector machines, whose scores have no probabilities.
 
         "multinomial" learns the trains of all classes together, so that a softmax of their scores fits the labels:
         better probabilities of more than two classes, and slower. With few rows and settings left open it takes what
-        "auto" learns where that has clearly better probabilities of rows that were left out.
+        "auto" learns if that has clearly better probabilities on left-out rows.
     decision : {"one-vs-rest", "one-vs-one", "binary-code"}, default="one-vs-rest"
-        How more than two classes become binary problems: one train per class (largest score), one per pair of classes
-        (majority vote), or one per bit of the class index (nearest code word).
+        Reduction of more than two classes to binary problems: one train per class (largest score), one per pair
+        of classes (majority vote), or one per bit of the class index (nearest code word).
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes; "balanced" makes all classes weigh the same in total.
+        Weights of the classes; "balanced" gives all classes the same total weight.
     <parameters>
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels; their numbers, if a row has any number of them.
+        Labels; for multi-label targets, the numbers of the labels.
     decision_ : Decision
-        How the trains' scores become classes.
+        The rule that turns the trains' scores into classes.
     trains_ : list of TensorTrain
         The learned coefficients, in terms of the functions of the maps.
     <attributes>
@@ -121,8 +121,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     >>> model.choice_.basis
     'smooth'
 
-    The classifier of the paper: powers of features as they are, a random start, and the rank and the regularisation
-    given (its gamma is ``alpha``); with ``loss="logistic"`` instead of "squared" it is the paper's other one.
+    The classifier TTLS of the paper: powers of unscaled features, a random start, and a given rank and regularisation
+    (its gamma is ``alpha``). With ``loss="logistic"`` it is the paper's TTLR.
 
     >>> paper = TensorTrainClassifier(
     ...     loss="squared", basis="power-unscaled", degree=1, rank=4, alpha=1e-4, init="random", random_state=0
@@ -176,12 +176,12 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             Features. Frames may hold numbers, categories, text, truth values and dates; NaN and None are missing
             values. Dask collections are fitted on the current Dask client; for sources see `polytrain.sources`.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Labels of any type; None with a source. With several columns of 0 and 1, a row has any number of labels:
-            each gets a train of its own, with any ``decision``.
+            Labels of any type; None with a source. Several columns of 0 and 1 are a multi-label target: each
+            label gets its own train, with any ``decision``.
         sample_weight : array-like of shape (n_samples,), optional
             Weights. A weight of zero is the same as leaving the row out.
         X_val, y_val, sample_weight_val : array-like, optional
-            Rows that are not learned from and say when to stop, whether ``early_stopping`` is set or not.
+            Validation rows that decide when to stop, whether ``early_stopping`` is set or not.
 
         Returns
         -------
@@ -204,11 +204,11 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     ) -> TensorTrainClassifier:
         """Learn from one more block of rows.
 
-        The first block is learned from as by `fit`, which also settles everything that is left open: maps with their
-        ranges, ranks and regularisation. Let it be typical, or call `fit` with typical rows first. For every later
-        block the past is a quadratic around the last model, see the guide "Streams". Probabilities are calibrated
-        anew: how far scores lie apart by rows that were scored before they were learned from, where they lie by all
-        rows of the memory, with their weights.
+        The first block is learned as by `fit`, which also chooses everything that is left open: maps with their
+        ranges, ranks and regularisation. It should be typical; otherwise call `fit` with typical rows first. For every
+        later block, the past is a quadratic around the last model. Probabilities are calibrated after every block:
+        the spread of the scores on rows that were scored before they were learned from, their shift on all rows of
+        the memory, with their weights.
 
         Parameters
         ----------
@@ -217,13 +217,13 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         y : array-like of shape (n_samples,)
             Labels.
         classes : array-like of shape (n_classes,), optional
-            All labels that will ever come. Needed at the first call; later it may be left out.
+            All labels that can occur. Required in the first call, optional later.
         sample_weight : array-like of shape (n_samples,), optional
             Weights; unlike those of `fit`, all of them count in units of a row.
         maps : MapList, optional
-            Maps for the first block, such as ``maps_`` of another model, instead of those that it would settle.
+            Maps for the first block, such as ``maps_`` of another model, instead of those that would be chosen.
         forgetting : float, default=0.0
-            Part of the weight of all earlier rows, 0 or more and less than 1, that is forgotten before this block.
+            Fraction of the weight of all earlier rows, at least 0 and below 1, that is forgotten before this block.
 
         Returns
         -------
@@ -234,7 +234,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             raise ValueError("partial_fit learns one label per row. Use fit, or a model for each column of y.")
         is_first, known = not hasattr(self, "model_"), None if classes is None else np.unique(classes)
         if is_first and known is None:
-            raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever come.")
+            raise ValueError("classes must be passed on the first call to partial_fit: all labels that can occur.")
         if not is_first and known is not None and not np.array_equal(known, self.classes_):
             raise ValueError(f"classes are {short_list(self.classes_)} since the first call, got {short_list(known)}.")
         self._learn_block(X, y, sample_weight, maps, forgetting, partial(self._with_classes, known=known))
@@ -268,7 +268,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
 
     @property
     def decision_(self) -> Decision:
-        """How the trains' scores become classes."""
+        """The rule that turns the trains' scores into classes."""
         return self.model_.decision  # type: ignore[return-value]
 
     def _goal(self, rows: Rows, loss: str) -> Goal:
@@ -310,7 +310,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         return str({"auto": "squared", _JOINT: "logistic"}.get(self.loss, self.loss))
 
     def _check_decision(self, classes: NDArray) -> Decision:
-        """Return the decision; refuse classes and parameters that do not fit it."""
+        """Return the decision; refuse incompatible classes and parameters."""
         check_choice("decision", self.decision, decision_names())
         if len(classes) < 2:
             raise ValueError(
@@ -348,9 +348,9 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Returns
         -------
         ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_labels)
-            For two classes the polynomial's value, positive for ``classes_[1]``. For more, a number per class whose
-            largest entry is the decision: the scores ("one-vs-rest"), or votes or minus Hamming distances with the
-            tie-break added as a fraction. Of several labels, a number for each, positive if the row has it.
+            For two classes the polynomial's value, positive for ``classes_[1]``. For more, one number per class, the
+            largest of which decides: the scores ("one-vs-rest"), or votes or minus Hamming distances with the
+            tie-break added as a fraction. For multi-label targets one number per label, positive if it is predicted.
         """
         return self._ask(FittedModel.decide, X)
 
@@ -365,7 +365,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Labels; or 0 and 1, a column per label.
+            Labels; for multi-label targets 0 and 1, a column per label.
         """
         return self._ask(FittedModel.predict, X)
 
@@ -397,8 +397,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Returns
         -------
         ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
-            Probabilities; every row sums to 1, unless it has any number of labels, each with its own. With
-            "one-vs-one" and "binary-code" the largest one need not belong to the predicted class where the trains
+            Probabilities; every row sums to 1, except for multi-label targets, where each label has its own. With
+            "one-vs-one" and "binary-code", the largest one may not belong to the predicted class where the trains
             contradict each other: `predict` counts votes or bits.
         """
         return self._ask(FittedModel.probabilities, X)

@@ -27,9 +27,9 @@ from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainRegressor"]
 
-# Maps are chosen by targets that are clipped at this many spreads from their middle: outliers must not lead.
+# For the choice of maps, targets are clipped at this many spreads from their middle, because of outliers.
 _LARGEST_GUIDE = 2.0
-# A spread that is less than this part of the largest distance is that of targets most of which are the same.
+# A spread below this fraction of the largest distance means that most targets are equal.
 _LEAST_SPREAD = 1e-6
 
 
@@ -42,25 +42,25 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     predictions towards the mean and not towards zero.
 
     With the defaults, everything is chosen from the training rows: which functions, how much they may vary, the
-    regularisation and the ranks, see the guide "How it chooses". Whatever is given is kept.
+    regularisation and the ranks, see the page "How it chooses". Parameters that you set are kept.
 
     Parameters
     ----------
     loss : {"squared", "absolute", "quantile", "huber", "poisson", "gamma"}, default="squared"
-        What a wrong prediction costs, and so what is predicted: the mean ("squared"), the median ("absolute"), a
-        ``quantile``, a mean that outliers hardly move ("huber"), or the mean of counts ("poisson") and of positive
-        numbers ("gamma"), whose logarithm the trains are then.
+        The loss, which determines what is predicted: the mean ("squared"), the median ("absolute"), a ``quantile``, a
+        mean that is robust to outliers ("huber"), or the mean of counts ("poisson") and of positive numbers
+        ("gamma"); the trains then represent its logarithm.
     quantile : float, default=0.5
         Which quantile is predicted, for ``loss="quantile"``: 0.9 is exceeded by one target in ten.
     epsilon : float, default=1.35
         For ``loss="huber"``: errors above this many standard deviations count by their size instead of its square.
     calibration_fraction : float or None, default=None
-        Part of the rows, such as 0.2, that is not learned from but kept for `predict_interval`, which then has a
-        guarantee; equal rows stay together. None keeps no rows: intervals come from rows that were left out while the
-        settings were chosen.
+        Fraction of the rows, such as 0.2, that is held out for `predict_interval`, whose coverage is then guaranteed;
+        equal rows stay together. With None, intervals come from rows that were left out while the settings were
+        chosen.
     clip : bool, default=True
-        Whether predictions stay near the training targets: beyond their range by at most a tenth of it. A warning
-        tells of rows that would be far beyond.
+        Whether to limit predictions to the range of the training targets, extended by a tenth at both ends. A warning
+        is issued for rows whose predictions would be far outside.
     <parameters>
 
     Attributes
@@ -68,7 +68,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     trains_ : list of TensorTrain
         The learned coefficients, one train per target, in terms of the functions of the maps, without ``intercept_``.
     intercept_ : float or ndarray of shape (n_outputs,)
-        Weighted mean of the target, of each of several.
+        Weighted mean of each target.
     <attributes>
 
     See Also
@@ -142,7 +142,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             Logarithm of the exposure of every row, for "poisson" and "gamma": it is added to the score. A source gives
             rates as targets instead and, for "poisson", exposures as weights, which is the same.
         X_val, y_val, sample_weight_val, offset_val : array-like, optional
-            Rows that are not learned from and say when to stop, whether ``early_stopping`` is set or not.
+            Validation rows that decide when to stop, whether ``early_stopping`` is set or not.
 
         Returns
         -------
@@ -167,9 +167,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     ) -> TensorTrainRegressor:
         """Learn from one more block of rows.
 
-        The first block is learned from as by `fit`, which also settles everything that is left open: maps with their
-        ranges, ranks and regularisation. Let it be typical, or call `fit` with typical rows first. For every later
-        block the past is a quadratic around the last model, see the guide "Streams".
+        The first block is learned as by `fit`, which also chooses everything that is left open: maps with their
+        ranges, ranks and regularisation. It should be typical; otherwise call `fit` with typical rows first. For every
+        later block, the past is a quadratic around the last model.
 
         Parameters
         ----------
@@ -182,9 +182,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         offset : array-like of shape (n_samples,), optional
             Logarithm of the exposure of every row, for "poisson" and "gamma".
         maps : MapList, optional
-            Maps for the first block, such as ``maps_`` of another model, instead of those that it would settle.
+            Maps for the first block, such as ``maps_`` of another model, instead of those that would be chosen.
         forgetting : float, default=0.0
-            Part of the weight of all earlier rows, 0 or more and less than 1, that is forgotten before this block.
+            Fraction of the weight of all earlier rows, at least 0 and below 1, that is forgotten before this block.
 
         Returns
         -------
@@ -225,7 +225,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             return y, sample_weight
         if y is None:
             raise ValueError(
-                f"X is a {type(X).__name__} that yields its targets, so offset cannot be given beside it. Divide the "
+                f"X is a {type(X).__name__} that yields its targets, so offset cannot be passed. Divide the "
                 "targets by the exposure, and for loss='poisson' give exposures as weights."
             )
         return to_rates(get_loss(loss or self._learning_loss()), y, sample_weight, offset)
@@ -284,7 +284,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         X : array-like of shape (n_samples, n_features)
             Features; values outside the training range are clipped to it, unless ``basis="power-unscaled"``.
         return_std : bool, default=False
-            Whether standard deviations are returned, too.
+            Whether to also return standard deviations.
         offset : array-like of shape (n_samples,), optional
             Logarithm of the exposure of every row, for "poisson" and "gamma".
 
@@ -292,9 +292,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         -------
         predictions : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         std : ndarray of the same shape
-            If ``return_std`` is True: standard deviations of the targets around the predictions. Noise, whose size is
-            estimated on rows that were not learned from, for every row if these say so, and what the cores do not know
-            (a Laplace approximation), which is more where there were few rows.
+            If ``return_std`` is True: standard deviations of the targets around the predictions. They combine noise,
+            whose size is estimated on left-out rows and may depend on the row, with the uncertainty of the cores (a
+            Laplace approximation), which is larger where there were few training rows.
 
         Examples
         --------
@@ -318,17 +318,16 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         """Return an interval around every prediction that holds the target with a given probability.
 
         An interval is the prediction plus and minus a multiple of its standard deviation, which depends on the
-        prediction and on the row where errors of left-out rows do. The multiple is such that enough rows that were
-        *not learned from* have targets within their interval: with n of them, the ceil((n + 1) coverage)-th smallest
+        prediction and on the row where errors of left-out rows do. The multiple is chosen so that enough *left-out*
+        rows have their targets within their intervals: of n such rows, it is the ceil((n + 1) coverage)-th smallest
         multiple that a row needs.
 
         With ``calibration_fraction`` this is split conformal prediction: if training rows and a new row are
         exchangeable, of equal weight, and no two of them equal, then the target of the new row is in its interval with
-        a probability of at least ``coverage``, on average over fits. For several outputs it holds for each of them.
+        a probability of at least ``coverage``, on average over fits. For several outputs this holds for each.
 
         Without it, the rows were left out one by one or in one part while settings were chosen, and the final model has
-        learned from them. Intervals are as a rule narrower, but there is no such guarantee. See the guide "How sure is
-        it?" for details and measurements.
+        learned from them. These intervals are usually narrower, but without that guarantee.
 
         Parameters
         ----------
@@ -337,7 +336,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         coverage : float, default=0.9
             Probability, between 0 and 1.
         bounds : tuple of float or None, default=None
-            Smallest and largest possible target, at which intervals end: (0, None) for prices. None is no bound.
+            Smallest and largest possible target, at which intervals are cut: (0, None) for prices. None means no bound.
 
         Returns
         -------
@@ -362,7 +361,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
     ) -> float:
-        """Return the explained part of the targets' variance, or of their deviance for "poisson" and "gamma".
+        """Return the explained fraction of the targets' variance, or of their deviance for "poisson" and "gamma".
 
         Parameters
         ----------
@@ -378,8 +377,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Returns
         -------
         float
-            1 for perfect predictions, 0 for the mean of the targets: R^2, or D^2 as scikit-learn's generalised linear
-            models have it.
+            1 for perfect predictions, 0 for the mean of the targets: R^2, or D^2 as for scikit-learn's generalised
+            linear models.
         """
         loss = get_loss(fitted_model(self).loss)
         y, sample_weight = self._with_offset(X, y, sample_weight, offset, loss.spec)

@@ -59,12 +59,12 @@ def save(estimator: Any, path: str | os.PathLike[str], *, table: dict[str, Any] 
     """
     if _ESTIMATORS.get(type(estimator).__name__) is not type(estimator):
         raise ModelFileError(
-            f"{type(estimator).__qualname__} is none of {list(_ESTIMATORS)}; a model file cannot hold it. Use pickle."
+            f"a model file holds one of {list(_ESTIMATORS)}, not {type(estimator).__qualname__}. Use pickle."
         )
     tensors: dict[str, NDArray] = {}
     parameters = {}
     for name, value in estimator.get_params(deep=False).items():
-        # Given trains and random states belong to one fit.
+        # Trains given as init, and random states, belong to one fit.
         is_own = (name == "init" and not isinstance(value, str)) or isinstance(value, np.random.RandomState)
         if not is_own:
             parameters[name] = _describe_parameter(name, value, tensors)
@@ -94,15 +94,15 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
     """Read a model file written by ``model.save(path)``.
 
     The file may be from an untrusted source: nothing in it is executed or imported, sizes are checked before memory is
-    taken, and all that a prediction relies on is checked before the model is built. Parameters are checked by the next
-    `fit`.
+    allocated, and everything that a prediction relies on is checked before the model is built. Parameters are checked
+    by the next `fit`.
 
     Parameters
     ----------
     path : path-like
         The file.
     max_bytes : int, default=2**30
-        Refuse a larger file. The memory needed is a small multiple of the file's size.
+        Largest accepted size of a file. The memory needed is a small multiple of the file's size.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is damaged, cut off, too large, of another kind, or of a format that this version does not know.
+        If the file is damaged, truncated, too large, of another kind, or of an unknown format.
 
     Examples
     --------
@@ -247,6 +247,6 @@ def _read_history(document: Document, n_bonds: int, n_trains: int) -> list[dict[
         if not np.isfinite(column).all() or (column.dtype == np.int64 and column.min() < (name == "ranks")):
             raise ValueError(f"history.{name} holds negative counts, or numbers that are not finite.")
     if columns["train"].max() >= n_trains:
-        raise ValueError("the history is about trains that are not there.")
+        raise ValueError("the history names trains that do not exist.")
     lists = [map(tuple, column.tolist()) if column.ndim == 2 else column.tolist() for column in columns.values()]
     return [dict(zip(columns, record, strict=True)) for record in zip(*lists, strict=True)]

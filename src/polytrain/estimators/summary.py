@@ -1,4 +1,4 @@
-"""A fit that speaks: its error on left-out rows, what was chosen, and which columns matter, as text and as HTML."""
+"""The summary of a fit: its error on left-out rows, the chosen settings and the most important columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from polytrain.texts import html_table, listed, printable, shortened
 
 __all__ = ["Summary", "SummaryMixin", "error_lines", "model_facts"]
 
-# Columns that get a bar, those with less than this part of the importance left out, and the letters of a full bar.
+# Largest number of bars, the least importance of a column with a bar, and the letters of a full bar.
 _MOST_BARS, _LEAST_BAR, _BAR = 10, 0.005, 24
 _KINDS = {"number": ("number", "numbers"), "date": ("date", "dates")}
 # Colours are those of the page around it, light or dark.
@@ -37,18 +37,18 @@ _STYLE = (
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """What there is to know about a fit; ``print`` and notebooks show it.
+    """The summary of a fit; ``print`` and notebooks show it.
 
     Attributes
     ----------
     title : str
         Kind and size of the model.
     error : tuple of str
-        The error, on which rows it was measured, other metrics, and simple models on the same rows.
+        The error, the rows it was measured on, other metrics, and errors of simple models on the same rows.
     facts : tuple of (str, str)
-        What was given and chosen, what was understood of the columns, and which were hardly needed.
+        The given and chosen settings, the kinds of the columns, and columns that were hardly needed.
     bars : tuple of (str, float)
-        The columns that matter most, with their importances.
+        The most important columns, with their importances.
     warnings : tuple of str
     """
 
@@ -73,7 +73,7 @@ class Summary:
         lines = [self.title, number, *(f"  {line}" for line in details)]
         lines += [f"{name:<14}{text}" for name, text in (*self.facts, *(("warning", line) for line in self.warnings))]
         if self.bars:
-            lines.append("columns that matter most, with their part of all importance:")
+            lines.append("most important columns, with their share of the total importance:")
             names, largest = [shortened(name, 30) for name, _ in self.bars], self.bars[0][1]
             for name, (_, share) in zip(names, self.bars, strict=True):
                 bar = "#" * max(round(_BAR * share / largest), 1)
@@ -88,7 +88,7 @@ class Summary:
         page = [f'<p class="{name}">{escape(text)}</p>' for name, text in lines]
         page.append(html_table(self.facts))
         if self.bars:
-            page.append("<p>Columns that matter most, with their part of all importance</p><table>")
+            page.append("<p>Most important columns, with their share of the total importance</p><table>")
         for name, share in self.bars:
             bar = f'<i style="width:{8 * share / self.bars[0][1]:.2f}rem"></i>'
             number = f'<td style="white-space:nowrap">{100 * share:.1f} %</td>'
@@ -97,20 +97,20 @@ class Summary:
 
 
 class SummaryMixin:
-    """What estimators say about their fit."""
+    """Gives estimators the method `summary`, and shows it in notebooks."""
 
     def summary(self) -> Summary:
-        """Return what there is to know about the fit, as text and as HTML for notebooks.
+        """Summarise the fit, as text and as HTML for notebooks.
 
-        It begins with the error on rows that were left out, in the metric that people think in: the share of wrong
-        labels, or the root mean squared error in the target's unit (for other losses their deviance, or the absolute
-        error). Then come simple models on the same rows, what was chosen, which columns matter, and warnings. Nothing
-        is fitted; where no rows were left out, it says so.
+        It begins with the error on left-out rows, in the usual metric: the share of wrong labels, or the root mean
+        squared error in the target's unit (for other losses their deviance, or the absolute error). Then come the
+        errors of simple models on the same rows, the settings, the most important columns, and warnings. Nothing is
+        fitted; if no rows were left out, it says so.
 
         Returns
         -------
         Summary
-            Print it, or let a notebook show it: it stands below the diagram of a fitted estimator, too.
+            Print it, or display it in a notebook, which also shows it below the diagram of a fitted estimator.
 
         Examples
         --------
@@ -122,12 +122,12 @@ class SummaryMixin:
         error 2.67 %
           on each of the 150 rows left out in turn; they also chose the settings
           area under the ROC curve 0.99..., log loss 0.07...
-          beside it, on the same rows: always the most frequent class 66.67 %
-          without interactions, the mean loss was not clearly higher while choosing
+          for comparison, on the same rows: always the most frequent class 66.67 %
+          without interactions, the mean loss during the search was not clearly higher
         chosen        basis smooth, bandwidth 0.354, alpha 1e-07, rank 2
         loss          squared
         columns       4 numbers
-        columns that matter most, with their part of all importance:
+        most important columns, with their share of the total importance:
           petal length (cm)  60... % ########################
           petal width (cm)   3... % ############...
         ...
@@ -166,10 +166,10 @@ def error_lines(estimator: Any) -> tuple[str, ...]:
     simple = {constant: left_out.constant, "a linear model": left_out.linear}
     known = [f"{name} {metric_text(first, figures[first])}" for name, figures in simple.items() if first in figures]
     if known:
-        lines.append(f"beside it, on the same rows: {', '.join(known)}")
+        lines.append(f"for comparison, on the same rows: {', '.join(known)}")
     if chosen.linear_ratio is not None:
         ratio = f"up to {chosen.linear_ratio:.3g} times as high" if chosen.linear_ratio > 1.01 else "not clearly higher"
-        lines.append(f"without interactions, the mean loss was {ratio} while choosing")
+        lines.append(f"without interactions, the mean loss during the search was {ratio}")
     return tuple(lines)
 
 
@@ -183,7 +183,7 @@ def _settings(estimator: Any, facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _column_facts(estimator: Any, view: ModelView) -> list[tuple[str, str]]:
-    """What was understood of the columns, and which were hardly needed."""
+    """The kinds of the columns, and which columns were hardly needed."""
     names, maps, relevances = view.column_names, view.fitted.maps, estimator.choice_.relevances
     kinds = Counter(_KINDS.get(column.kind, ("category", "categories")) for column in view.columns.columns)
     understood = ", ".join(f"{count:,} {words[count > 1]}" for words, count in kinds.items())
@@ -194,7 +194,7 @@ def _column_facts(estimator: Any, view: ModelView) -> list[tuple[str, str]]:
 
 
 def _importances(view: ModelView) -> tuple[tuple[str, float], ...]:
-    """The most important columns; none where there is nothing to average over."""
+    """The most important columns; empty if there are no rows or ranges to average over."""
     with suppress(ValueError):
         ranked = feature_importances(view).ranked()[:_MOST_BARS]
         return tuple((printable(name), share) for name, share in ranked if share >= _LEAST_BAR)

@@ -37,7 +37,7 @@ class PartialDependence:
     values : ndarray of shape (n_trains, len(grid[0])) or (n_trains, len(grid[0]), len(grid[1]))
         The means, with a regressor's intercept.
     train_names : tuple of n_trains str
-        What a high value of each polynomial stands for.
+        Meaning of a high value of each polynomial.
     """
 
     features: tuple[int, ...]
@@ -86,15 +86,15 @@ def partial_dependence(
     model : TensorTrainClassifier or TensorTrainRegressor
         A fitted estimator. For a classifier the scores are averaged, not the probabilities.
     features : int, str, or sequence of one or two of them
-        The features that vary, by index or name. A single date may be named by its column: then all its parts vary as
-        they do from date to date.
+        The features that vary, by index or name. A date may be given by its column: then all its parts vary
+        together from date to date.
     X : array-like of shape (N, d), optional
         Rows to average over, which is what scikit-learn's ``partial_dependence`` does with ``method="brute"``. Without
         it the other features are independent, each distributed as in training, or uniform on its fitted range where
         its functions are polynomials.
     grid : array-like, or sequence of one array-like per feature, optional
         Values of the features that vary. By default ``grid_size`` values from end to end of the fitted range, or of X
-        if the basis is "power-unscaled"; of categories, all levels that the model tells apart, and None for a missing
+        if the basis is "power-unscaled"; of categories, all levels that the model distinguishes, and None for a missing
         value if training had any. Values outside the fitted range are clipped, as in `predict`.
     grid_size : int, default=50
         Length of the default grid.

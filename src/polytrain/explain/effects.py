@@ -23,9 +23,9 @@ from polytrain.explain.view import read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
 
-# Pairs with less than this share of the variance are rounding.
+# Pairs with less than this share of the variance are rounding errors.
 _LEAST_SHARE = 1e-20
-_MOST_LINES = 15  # that are printed of every list
+_MOST_LINES = 15  # entries that are printed of every list
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class MainEffect:
     missing_part : float
         Share of the rows whose value is missing.
     share, total : float
-        Share of the variance of the score that the column makes alone, and of all that it takes part in.
+        Share of the variance of the score due to the column alone, and including its interactions.
     n_rows : float or None
         Number (or weight) of the rows; None if the distribution is that of the training.
     """
@@ -182,7 +182,7 @@ class Effects:
         Shares of the variance: of all main effects, of all pairs (those that are not in ``pairs`` included), and of
         interactions of three and more columns.
     output : str
-        What a high score stands for: a class, or "prediction".
+        Meaning of a high score: a class, or "prediction".
     n_rows : float or None
         Rows that the distributions are taken from, or their weight; None if they are those of the training.
     """
@@ -269,7 +269,7 @@ def effects(
     X, sample_weight, feature_names
         See `sobol_indices`.
     output : int or str, default=0
-        Which score: its number, or the class that it stands for.
+        The score to split: its number, or its class.
     top_pairs : int, default=10
         Number of pairs: those with the largest shares of the variance.
     grid_size, pair_grid_size : int, default=100 and 30

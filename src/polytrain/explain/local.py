@@ -1,4 +1,4 @@
-"""Why a row has its score: what each of its columns brings, as exact Shapley values.
+"""Explanations of single rows: the contribution of each column to the score, as exact Shapley values.
 
 A player is a column: one core of the train, or a few that stand side by side. Where it is present, its cores are taken
 at the row's value, as a matrix ``P``; where it is absent, at their mean ``A``. A coalition's worth is the product of
@@ -65,9 +65,9 @@ class LocalExplanations:
     row_names : tuple of N
         Labels of the rows: the index of a frame of pandas, or numbers from 0.
     score_names : tuple of n_scores str
-        What a high score stands for.
+        Meaning of a high score.
     scale : str
-        What scores are: "log-odds", "pre-softmax score" or "score" of a class, "prediction", or "log of the
+        Kind of the scores: "log-odds", "pre-softmax score" or "score" of a class, "prediction", or "log of the
         prediction".
     """
 
@@ -119,7 +119,7 @@ class LocalExplanations:
         return [*ranked[:most], (f"{len(ranked) - most} other columns", "", rest)]
 
     def sentence(self, row: int = 0, score: int = 0, most: int = _MOST_COLUMNS) -> str:
-        """One line about a row, given by numbers: its score is the mean plus what the columns bring."""
+        """One line about a row, given by numbers: its score is the mean plus the contributions of the columns."""
         ranked, base, total = self.ranked(row, score, most), float(self.base[score]), float(self.scores[row, score])
         shown = number_format([base, total, *(value for *_, value in ranked)])
         terms = ""
@@ -194,8 +194,8 @@ def explain_local(
     output : int or str, optional
         The score to explain, by its number or name, such as a class as text; by default all.
     groups : None, "auto", or sequence of sequences of int or str, default=None
-        Columns, by number or name, whose contributions are added up. Of columns that always move together only this sum
-        has a meaning. "auto" groups those that are nearly copies of each other in ``X_background``, or else in ``X``.
+        Columns, by number or name, whose contributions are added up. For columns that always vary together, only this
+        sum is meaningful. "auto" groups near-copies in ``X_background``, or else in ``X``.
 
     Returns
     -------

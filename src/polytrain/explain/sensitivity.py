@@ -1,4 +1,4 @@
-"""Sobol indices: which columns and pairs of columns make a score vary.
+"""Sobol indices: the shares of columns and pairs of columns in the variance of a score.
 
 Every core is rewritten in functions that are orthonormal under the measure and start with the constant 1. Then the
 square of a coefficient is the share of the variance that belongs to the set of columns whose index is not 0. All
@@ -40,15 +40,15 @@ class SobolIndices:
     variance : ndarray of shape (n_trains,)
         Its variance; infinite if it exceeds the largest float.
     first : ndarray of shape (n_trains, d)
-        Main effects: share of the variance that one column makes alone.
+        Main effects: share of the variance due to one column alone.
     second : ndarray of shape (n_trains, d, d)
-        Interactions: share that a pair makes beyond both main effects. Symmetric, with zeros on the diagonal.
+        Interactions: share due to a pair beyond both main effects. Symmetric, with zeros on the diagonal.
     total : ndarray of shape (n_trains, d)
-        Share of everything that a column takes part in. The sum over the columns exceeds 1 if there are interactions.
+        Share of a column with all its interactions. The sum over the columns exceeds 1 if there are interactions.
     feature_names : tuple of d str
         Names of the columns.
     train_names : tuple of n_trains str
-        What a high value of each score stands for.
+        Meaning of a high value of each score.
     deviation : ndarray of shape (n_trains,)
         Standard deviation of the score, which is finite where its variance may not be.
     """
@@ -167,8 +167,8 @@ def sobol_indices(
 
     Notes
     -----
-    Columns are taken as independent. If two columns always move together, the indices describe what the score would do
-    where they do not.
+    Columns are taken as independent. If two columns always vary together, the indices also describe the score where
+    they would not.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def feature_importances(
     feature_names: Sequence[str] | None = None,
     groups: str | Sequence[Sequence[int | str]] | None = None,
 ) -> FeatureImportances:
-    """Rank the columns by how much of the variance of the scores they take part in.
+    """Rank the columns by their share of the variance of the scores, interactions included.
 
     The importance of a column is its total Sobol index, averaged over the trains, so that every class (or pair of
     classes) counts the same, and divided by the sum over the columns.
@@ -211,8 +211,8 @@ def feature_importances(
     model, X, sample_weight, feature_names
         See `sobol_indices`.
     groups : None, "auto", or sequence of sequences of int or str, default=None
-        Columns, by number or name, that count as one: the total index of a set is the share of all that any of them
-        takes part in. "auto" groups the columns that are nearly copies of each other in ``X``.
+        Columns, by number or name, that count as one: the total index of a set is the share of all terms with any of
+        its columns. "auto" groups the columns that are nearly copies of each other in ``X``.
 
     Returns
     -------
@@ -221,7 +221,7 @@ def feature_importances(
 
     See Also
     --------
-    sklearn.inspection.permutation_importance : Importances for rows with targets, in which columns go together.
+    sklearn.inspection.permutation_importance : Importances on rows with targets, without assuming independence.
 
     Examples
     --------

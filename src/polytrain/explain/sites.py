@@ -25,7 +25,7 @@ from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 
 # Combinations of the features of one column whose matrices are formed at once.
 _BLOCK = 2048
-# Name of the levels that the model does not tell apart.
+# Name of the levels that the model does not distinguish.
 _OTHER_LEVELS = "other levels"
 
 

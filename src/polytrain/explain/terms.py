@@ -1,4 +1,4 @@
-"""Terms of a fitted polynomial: the largest ones, all as a SymPy expression, or those that make it vary most.
+"""Terms of a fitted polynomial: the largest ones, all as a SymPy expression, or those with the most variance.
 
 Powers of scaled features, of distances from the centre and of raw features are affine in each other, feature by
 feature, so changing them is a small matrix on the middle axis of each core; the ranks stay.
@@ -55,7 +55,7 @@ class TopTerms:
     variable_names : tuple of d str
         Names of the variables, in which the offset of centred features is written out.
     train_name : str
-        What a high value of the polynomial stands for: a class, or "prediction".
+        Meaning of a high value of the polynomial: a class, or "prediction".
     """
 
     exponents: NDArray
@@ -105,26 +105,26 @@ def top_terms(
     depend on the units of measurement. With the basis "power-unscaled" the range is not known, and features are taken
     to be of size one at most.
 
-    The search follows prefixes of terms along the train and leaves those that provably lead to no large term, so the
-    result is exact, not sampled; ``exact`` says so.
+    The search follows prefixes of terms along the train and drops those that provably lead to no large term, so the
+    result is exact, not sampled; ``exact`` confirms it.
 
     Parameters
     ----------
     model : TensorTrainClassifier or TensorTrainRegressor
         A fitted estimator. The constant of a regressor includes its ``intercept_``.
     k : int, default=10
-        How many terms. Terms at the level of rounding are left out, so there may be fewer.
+        Number of terms. Terms at the level of rounding errors are left out, so there may be fewer.
     train : int, default=0
         Which of ``model.trains_``: the class of a one-vs-rest classifier; 0 for two classes and for regressors.
     units : {"auto", "original", "centred", "scaled"}, default="auto"
-        Variables of the terms. "original" takes the features as they come. "centred" subtracts the middle of the
+        Variables of the terms. "original" takes the features unchanged. "centred" subtracts the middle of the
         fitted range from each. "scaled" maps the range onto [-1, 1], as the estimator does. All of them write the same
-        polynomial. Far from zero, powers of original features nearly cancel each other and their coefficients say
+        polynomial. Far from zero, powers of original features nearly cancel each other and their coefficients mean
         little; "auto" takes "original" if at most one digit cancels, else "scaled".
     feature_names : sequence of d str, optional
         Names to print. By default those of the training data, or x1, x2, ...
     max_nodes : int, default=200_000
-        Limit of the search: how many prefixes are followed at once.
+        Limit of the search: the number of prefixes that are followed at once.
 
     Returns
     -------
@@ -263,7 +263,7 @@ def _in_powers(view: ModelView, which: int, units: str) -> _Expansion:
     """Replace every scaled feature by ``factor * z + offset``, where z is the variable and |z| at most ``largest``."""
     forms, ranges = _all_powers(view), [feature_map.range for feature_map in view.fitted.maps]
     if not any(ranges):
-        units = "original"  # features were taken as they are
+        units = "original"  # features were not scaled
     names, cores, strengths = [], [], []
     for name, form, ends, core in zip(view.feature_names, forms, ranges, view.fitted.trains[which].cores, strict=True):
         factor, offset, largest = np.float64(form.factor), np.float64(0.0), 1.0
@@ -297,10 +297,10 @@ def _all_powers(view: ModelView) -> list[AffinePowers]:
 
 
 class StrongestTerms(NamedTuple):
-    """The terms that make a polynomial vary most, strongest first.
+    """The terms of a polynomial with the most variance, strongest first.
 
     ``names`` are products of functions of columns; ``effects`` (K,) are their standard deviations over the rows, and
-    ``shares`` (K,) their shares of the variance. ``exact`` says whether these are proven to be the strongest terms.
+    ``shares`` (K,) their shares of the variance. ``exact`` is True if these are proven to be the strongest terms.
     """
 
     names: tuple[str, ...]
@@ -311,13 +311,13 @@ class StrongestTerms(NamedTuple):
 
 
 def strongest_terms(view: ModelView, X: NDArray | None = None, k: int = 10, train: int = 0) -> StrongestTerms:
-    """Find the k terms of a train that bring most variance, columns taken as independent and distributed as in X.
+    """Find the k terms of a train with the most variance, columns taken as independent and distributed as in X.
 
-    Coefficients say little where the functions of a column overlap. Here, every column's functions are made orthonormal
-    under its distribution, and the square of a coefficient is then the variance that its term brings. A power stands
-    for what it adds to the lower powers of the feature, and f2(x) for what the second function of a map that is not a
-    polynomial adds to the first. An effect of a polynomial is positive if it grows with the product of its features'
-    deviations from their means; that of other functions of numbers is positive at the largest value.
+    Coefficients mean little where the functions of a column overlap. Here, they are made orthonormal under the
+    distribution of the column, and the square of a coefficient is then the variance of its term. A power stands
+    for its contribution beyond the lower powers of the feature, and f2(x) for that of the second function beyond the
+    first, if a map is not polynomial. An effect of a polynomial is positive if it grows with the product of the
+    features' deviations from their means; that of other functions of numbers is positive at the largest value.
     """
     measure = make_measure(view, X)
     cores, names = _named_cores(measure, train)
@@ -331,7 +331,7 @@ def strongest_terms(view: ModelView, X: NDArray | None = None, k: int = 10, trai
 
 
 def _named_cores(measure: ColumnMeasure, train: int) -> tuple[list[NDArray], list[list[str]]]:
-    """Cores in orthonormal functions, each without what those before it explain, and the names of the functions.
+    """Cores in orthonormal functions, orthogonalised in their order, and the names of the functions.
 
     There is one core per column, but one per feature where the features of a column are independent for lack of rows.
     """

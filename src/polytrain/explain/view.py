@@ -1,4 +1,4 @@
-"""A fitted estimator, or a pipeline that ends in one, as explanations, plots and reports read it."""
+"""A view of a fitted estimator, or a pipeline that ends in one, for explanations, plots and reports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from polytrain.texts import listed, shown
 class ModelView:
     """A fitted model with the names of its features and columns.
 
-    ``columns`` says how columns become features; ``column_names`` may differ from its names. ``groups`` holds the
+    ``columns`` encodes columns as features; ``column_names`` may differ from its names. ``groups`` holds the
     features of every column, which are adjacent in the train. ``rows`` checks raw rows and returns their features
     (N, d), float64. ``taken`` holds the index of every column among those of the pipeline, or is None.
     """
@@ -109,7 +109,7 @@ def read_model(
 
 
 def column_groups(view: ModelView, groups: Any, X: Any) -> list[list[int]]:
-    """Return all columns in groups: those that are given or, for "auto", are nearly copies in X; others alone."""
+    """Return all columns in groups: given groups or, for "auto", near-copies in X; all others alone."""
     if isinstance(groups, str):
         if groups != "auto" or X is None:
             raise ValueError(f"groups must be None, 'auto' with rows X, or a list of groups, got {groups!r:.60}.")
@@ -163,7 +163,7 @@ def _columns_after(steps: Pipeline, any_steps: bool) -> tuple[tuple[int, ...] | 
 
 def _names_after(name: str, step: Any, names: Sequence[str]) -> dict[str, str]:
     """Map the names of a step's columns to those before it, without the prefix that the step may have added."""
-    problem, after = "does not say which columns it makes", {}
+    problem, after = "does not name the columns that it makes", {}
     with suppress(AttributeError, ValueError):
         made = list(map(str, step.get_feature_names_out(names)))
         after = {column: column if column in names else column.partition("__")[2] for column in made}

@@ -1,4 +1,4 @@
-"""Fitted models as C99 source without dependencies, for devices where nothing else fits.
+"""Export fitted models as C99 source without dependencies, for small devices.
 
 The file has tables of numbers and a few loops over them: the functions of each column, one matrix-vector product per
 column, decide. The working memory is two vectors of the largest rank and the function values of one column. Maps and
@@ -26,7 +26,7 @@ _KEYWORDS = (
 
 
 def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
-    """Return the source of a C99 file that predicts what a fitted model predicts.
+    """Return the source of a C99 file that computes the predictions of a fitted model.
 
     The file needs no other file, allocates nothing and calls nothing, except for ``exp``, ``log`` and ``log1p`` of the
     standard mathematics library where the model has probabilities. It compiles without warnings.
@@ -36,7 +36,7 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
     model : TensorTrainClassifier, TensorTrainRegressor or FittedModel
         The fitted model.
     name : str, default="model"
-        What the names of the functions begin with.
+        Prefix of the names of the functions.
     dtype : {"float64", "float32"}, default="float64"
         "float64" gives arithmetic in double, and numbers of 30 bits; "float32" gives float and 24 bits, for devices
         that have no double.
@@ -97,7 +97,7 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
     words |= {rf"\b{function.upper()}\b": function + writer.suffix for function in ("exp", "log1p")}
     for word, text in words.items():
         code = re.sub(word, text, code)
-    # Names of the user stay as they are: a class may be called REAL.
+    # Names of the user must not be replaced: a class may be called REAL.
     if labels:
         names = ",\n    ".join(map(_c_string, labels))
         code += f"\nconst char *const {name}_class_names[{len(labels)}] = {{\n    {names}\n}};\n"
@@ -187,7 +187,7 @@ def _c_string(text: str) -> str:
     return '"' + "".join(chr(byte) if plain.match(bytes([byte])) else f"\\{byte:03o}" for byte in raw) + '"'
 
 
-# Meaning of features that are not numbers of a table: categories and the parts of dates.
+# Meaning of features that are encoded: categories and the parts of dates.
 _FEATURES = {
     "category": "number of a category, -1 for any other, NaN if missing",
     "time": "days since the start of 1970, in UTC, with a fraction; NaN if missing",
@@ -204,7 +204,7 @@ def _in_comment(line: str) -> str:
 
 
 def _features(model: FittedModel) -> str:
-    """Say what x holds, where the features have names."""
+    """Describe the contents of x in a comment, if the features have names."""
     if model.feature_names is None:
         return ""
     levels: list[Any] = [None] * model.n_features if model.columns is None else model.columns.levels

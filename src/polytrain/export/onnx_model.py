@@ -1,4 +1,4 @@
-"""Fitted models as ONNX: alone, or as a step of a pipeline that skl2onnx converts.
+"""Export fitted models to ONNX: alone, or as a step of a pipeline that skl2onnx converts.
 
 Conventions of the graph
 ------------------------
@@ -27,7 +27,7 @@ from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.version import __version__
 
-#: The oldest operator set that the graph can be written in: Softmax means what it says since then.
+#: The oldest operator set that the graph can be written in: Softmax has its present meaning since then.
 OLDEST_OPSET = 13
 _DTYPES = ("float32", "float64")
 
@@ -38,7 +38,7 @@ def to_onnx(model: Any, *, dtype: str = "float32", opset: int = 17) -> Any:
     Parameters
     ----------
     model : TensorTrainClassifier, TensorTrainRegressor, FittedModel or Pipeline
-        The fitted model. A pipeline is converted by skl2onnx, which must know its other steps.
+        The fitted model. A pipeline is converted by skl2onnx, which must support its other steps.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input rows and of the numbers that come out. The arithmetic of the model is float64 in any case.
     opset : int, default=17
@@ -238,8 +238,8 @@ def _convert_pipeline(pipeline: Any, dtype: str, opset: int) -> Any:
 def register_onnx_converters() -> None:
     """Teach skl2onnx to convert polytrain's estimators, also within pipelines.
 
-    After this call ``skl2onnx.convert_sklearn`` and ``skl2onnx.to_onnx`` know them, with float32 and float64 inputs and
-    the options ``zipmap`` and ``nocl`` of other classifiers. `to_onnx` calls it by itself for a pipeline.
+    After this call ``skl2onnx.convert_sklearn`` and ``skl2onnx.to_onnx`` support them with float32 and float64 inputs
+    and the options ``zipmap`` and ``nocl`` of other classifiers. `to_onnx` calls it by itself for a pipeline.
     """
     skl2onnx = need("the ONNX export", "onnx", "skl2onnx")
     from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
@@ -279,7 +279,7 @@ def _convert_step(scope: Any, operator: Any, container: Any) -> None:
         )
     if model.classes is not None and not model.one_output:
         raise ValueError(
-            f"skl2onnx knows classifiers of one label per row, and this one has {model.n_trains} labels. Convert the "
+            f"skl2onnx supports one label per row, and this classifier has {model.n_trains} labels. Convert the "
             "model alone with polytrain.export.to_onnx."
         )
     labels = None

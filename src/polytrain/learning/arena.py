@@ -1,4 +1,4 @@
-"""Objects as buffers, and buffers in files without a name, which are gone with the processes that hold them."""
+"""Objects as buffers, and buffers in unnamed files, which vanish with the processes that hold them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class _Stretch:
 
 
 class Arena:
-    """Buffers in one file; errors say what is in it, and the remedy. ``folder`` is that of temporary files if None."""
+    """Buffers in one file; errors name its content and the remedy. ``folder`` is that of temporary files if None."""
 
     def __init__(self, content: str, remedy: str, folder: Path | None = None) -> None:
         self.content, self._remedy = content, remedy
@@ -85,7 +85,7 @@ class Arena:
             size += -size % _ALIGNMENT
             spans.append(slice(size, size + len(buffer)))
             size += len(buffer)
-        # A power of two: later results often fit where earlier ones were. What is not written takes no room on a disk.
+        # A power of two: later results often fit where earlier ones were. Unwritten bytes take no space on a disk.
         size = 1 << (max(size, mmap.ALLOCATIONGRANULARITY) - 1).bit_length()
         free = self._free[size]
         start = free.pop() if free else self._end
@@ -98,7 +98,7 @@ class Arena:
                 content = memoryview(buffer)
                 while content:  # a system may take less at a time
                     content = content[self._file.write(content) :]
-            self._file.truncate(self._end)  # empty buffers have a place, too
+            self._file.truncate(self._end)  # empty buffers need a position, too
         return stretch
 
     def close(self) -> None:

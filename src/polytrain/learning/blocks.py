@@ -75,7 +75,7 @@ class RowBlock(ABC):
 
     @abstractmethod
     def facts(self, need: Need) -> Facts:
-        """Return what is needed about the present scores."""
+        """Return the requested facts about the present scores."""
 
     def loss_at(self, scores: Array) -> LossAt:
         """Loss and derivatives at these scores."""
@@ -158,7 +158,7 @@ class LinearBlock(RowBlock):
                 gradient += values @ self.here.slope[rows]
             if gram is not None:
                 values = values * np.sqrt(self.here.curvature[rows])
-                gram += values @ values.T  # a product with itself: BLAS does half of it
+                gram += values @ values.T  # a product with itself: BLAS computes half of it
         return Facts(self.here.value, None if gradient is None else gradient.reshape(1, -1, 1), gram)
 
 

@@ -1,6 +1,6 @@
 """The rows of a block against one core: scores, sums over rows, the next environment, and second moments.
 
-There are three ways to the same numbers. The plain one forms the *spread*, the near environment times all function
+There are three ways to compute this. The plain one forms the *spread*, the near environment times all function
 values, and leaves the products to BLAS. Compiled kernels do it strip by strip without storing a spread. And where
 functions are straight lines between knots, a row needs only two knots: the core is contracted with the functions at
 every knot first, which leaves one matrix per knot.

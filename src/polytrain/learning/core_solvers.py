@@ -191,7 +191,7 @@ def _quadratic_update(rows: Any, core: Array, alpha: float, method: Any, refine:
     for again in (refine, False):
         moved = core + direction(facts.gradient + alpha * core)
         after = _objective(rows.try_step(1.0, moved), moved, alpha)
-        if not after <= _objective(facts.loss, core, alpha) * (1.0 + _ROUNDING):  # so ill-conditioned that it is wrong
+        if not after <= _objective(facts.loss, core, alpha) * (1.0 + _ROUNDING):  # too ill-conditioned to be accurate
             break
         rows.accept()
         core = moved
@@ -262,7 +262,7 @@ def _lbfgs_update(rows: Engine, core: Array, alpha: float) -> Array:
 
 @dataclass(frozen=True)
 class CoreSolver:
-    """A way to solve core problems, chosen by name.
+    """A solver of core problems, chosen by name.
 
     ``cg`` takes the exact route for cores that conjugate gradients do not suit, ``auto`` also where it costs less.
     """

@@ -13,7 +13,7 @@ import numpy as np
 
 from polytrain.arrays import Array
 
-# With this many distinct rows, more of them would not change a decision.
+# With this many distinct rows, more rows would not change a decision.
 _MANY = 1 << 17
 # A sample has about this many distinct rows of each binary label, where there are as many.
 _LEAST_OF_LABEL = 1024

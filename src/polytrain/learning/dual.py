@@ -41,7 +41,7 @@ _CLEAR = 16.0
 _VANISHING = 1e-9
 # Rows whose kernels span the spaces of the bonds, for every unit of the rank.
 _ROWS_PER_RANK = 2
-# Where there are at least so many columns whose functions have so small squares in the mean, 1 + g is exp(g).
+# With at least this many columns whose functions have at most this mean square, 1 + g is replaced by exp(g).
 _MANY_SMALL, _SMALL_SQUARE = 32, 0.03
 # Columns that are stacked at once.
 _STACK_COLUMNS = 64
@@ -144,8 +144,8 @@ def round_rank_ones(
     """Write sum_j c_j v_1(x_j1) o ... o v_d(x_jd) as a train of these ranks at most, left-orthogonal.
 
     Each bond is cut by the singular values of the tensor that is left, so the error in the coefficients is at most
-    the root of d times the least possible one, as for any truncated TT-SVD. Where the ranks allow it, that error is no
-    more than ``tolerance`` times the size of the coefficients, and no rank is larger than that takes.
+    the root of d times the least possible one, as for any truncated TT-SVD. Where the ranks allow it, that error is at
+    most ``tolerance`` times the size of the coefficients, with the smallest ranks for that.
     """
     return round_together(values, coefficients[None, :], ranks, tolerance)[0]
 
@@ -153,7 +153,7 @@ def round_rank_ones(
 def round_together(
     values: Sequence[Array], coefficients: Array, ranks: Sequence[int], tolerance: float = 0.0
 ) -> list[list[Array]]:
-    """Do the same for several sums over the same rows, coefficients (q, N): they share the kernels of the columns."""
+    """Do the same for several sums over the same rows, coefficients (q, N), which share the kernels of the columns."""
     lefts = [own[None, :] for own in coefficients]
     trains: list[list[Array]] = [[] for _ in lefts]
     allowed = np.zeros(len(lefts))
@@ -174,7 +174,7 @@ def round_together(
 
 
 def round_for_sweeps(values: Sequence[Array], coefficients: Array, rank: int) -> list[list[Array]]:
-    """Write the same sums, coefficients (q, N), as trains of this rank with which sweeps may start: nearly as good.
+    """Write the same sums, coefficients (q, N), as trains of this rank to start sweeps from: less accurate.
 
     The kernels of the columns to the right are needed for a few rows only. Their products with the left parts span the
     space of a bond nearly as well as those of all rows do, at a cost of N instead of N^2 per column.
@@ -338,7 +338,7 @@ def _small_effects(
 def column_gains(
     values: Sequence[Array], others: Sequence[Array], targets: Array, weights: Array, alpha: float
 ) -> Array:
-    """Return what columns that the kernel of ``values`` does not know would change, (len(others),).
+    """Return the possible effects of columns outside of the kernel of ``values``, (len(others),).
 
     It is the slope of the part of the objective that fits the targets with respect to the squared size of a column:
     the quadratic form of the coefficients with the product of the kernel and the column's own one.
@@ -357,7 +357,7 @@ def column_gains(
 
 
 def inverse_kernel(kernel: Array, weights: Array, alpha: float) -> Array:
-    """Inverse of the kernel with the ridge on its diagonal; a ridge that drowned in rounding is raised."""
+    """Inverse of the kernel with the ridge on its diagonal; a ridge below the rounding errors is raised."""
     root = np.sqrt(weights)
     scaled = root[:, None] * kernel * root
     scaled.flat[:: len(scaled) + 1] += max(alpha / 2.0, _CLEAR * len(scaled) * _EPS * float(np.trace(scaled)))

@@ -22,9 +22,9 @@ __all__ = ["LogisticSolution", "solve_logistic", "solve_multinomial"]
 # Newton steps of a solution, and halvings of a step that does not lower the objective. The steps end where the
 # objective falls by less than this part of it.
 _MOST_STEPS, _MOST_HALVINGS, _ENOUGH = 20, 10, 1e-6
-# Turns of all classes, a step each; they end where scores change by less than this in the mean.
+# Rounds over all classes, a step each; they end when scores change by less than this on average.
 _MOST_TURNS, _STILL = 16, 1e-2
-# Least curvature of a row of weight 1: certain rows hardly count.
+# Least curvature of a row of weight 1: rows with certain labels hardly count.
 _FLAT = 1e-6
 
 
@@ -49,7 +49,7 @@ def solve_logistic(kernel: Array, targets: Array, weights: Array, alpha: float, 
 
 
 def solve_multinomial(kernel: Array, targets: Array, weights: Array, alpha: float, start: Array) -> LogisticSolution:
-    """Do the same for the softmax of q scores, with targets and start (N, q): class after class, in turns."""
+    """Do the same for the softmax of q scores, with targets and start (N, q): one class after another, in rounds."""
     coefficients = start.copy()
     scores = kernel @ coefficients
     for _ in range(_MOST_TURNS):
@@ -70,7 +70,7 @@ def solve_multinomial(kernel: Array, targets: Array, weights: Array, alpha: floa
 
 
 def _offset(scores: Array, index: int) -> Array:
-    """What the scores of the other classes add to that of one in its log-odds."""
+    """The contribution of the other classes' scores to the log-odds of a class."""
     offset: Array = -logsumexp(np.delete(scores, index, axis=1), axis=1)
     return offset
 

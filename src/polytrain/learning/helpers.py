@@ -33,7 +33,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from polytrain.learning.arena import Arena, map_buffers, pack, unpack
 from polytrain.learning.threads import one_blas_thread
 
-try:  # it also pickles what is defined in a script or a notebook
+try:  # it also pickles functions defined in a script or a notebook
     import cloudpickle
 except ImportError:  # older versions of joblib have a copy
     from joblib.externals import cloudpickle
@@ -105,11 +105,11 @@ def _receive(connection: Connection) -> Any:
 
 
 def _portable(error: Exception) -> Exception:
-    """Return an error that can be pickled, with a note about where it happened."""
+    """Return an error that can be pickled, with a note about its origin."""
     place = "".join(traceback.format_exception(error))
     try:
         pickle.loads(pickle.dumps(error))
-    except Exception:  # for whatever reason
+    except Exception:  # for any reason
         error = RuntimeError(f"{type(error).__name__}: {error}")
     error.add_note(f"In a helper:\n{place}")
     return error
@@ -182,7 +182,7 @@ class Helper:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process has not ended."""
+        """Whether the process is still running."""
         return self._process.poll() is None
 
     def is_free(self) -> bool:
@@ -233,7 +233,7 @@ def _find(n_helpers: int) -> list[Helper]:
             helpers.append(helper)
         else:
             helper.end()
-    with suppress(OSError):  # the system may allow fewer
+    with suppress(OSError):  # the system may limit their number
         while len(helpers) < n_helpers:
             helpers.append(Helper())
             with _pool.lock:

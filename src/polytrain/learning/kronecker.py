@@ -1,4 +1,4 @@
-"""The Hessian of a core problem, nearly: a Kronecker product of three small matrices, which is quickly inverted."""
+"""An approximate Hessian of a core problem: a Kronecker product of three small matrices, which is cheap to invert."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def damped_spectrum(left: Array, middle: Array, right: Array, alpha: float) -> A
 
 
 class KroneckerHessian:
-    """F1 x F2 x F3 + alpha, nearly the Hessian, diagonalised through three small eigendecompositions.
+    """F1 x F2 x F3 + alpha, approximately the Hessian, diagonalised by three small eigendecompositions.
 
     ``eigenvectors`` holds those of left environment, function values and right environment, as columns, and
     ``eigenvalues`` has the shape of the core.

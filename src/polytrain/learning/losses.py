@@ -35,7 +35,7 @@ _SHARP, _SHARPEST = 0.2, 1e-4
 
 
 class Loss(ABC):
-    """Cost of a score, and what estimators need to know about it."""
+    """Cost of a score, with the properties that estimators need."""
 
     name: str
     #: "classification" (targets -1 and 1), "regression", or both.
@@ -243,7 +243,7 @@ class HuberLoss(Loss):
 
 
 def _weighted_quantile(values: Array, weights: Array, level: float) -> float:
-    """Least value that has at least this part of the weight at or below it."""
+    """Smallest value with at least this fraction of the weight at or below it."""
     order = np.argsort(values)
     below = np.cumsum(weights[order])
     place = np.searchsorted(below, level * below[-1] * (1.0 - 1e-12))
@@ -300,7 +300,7 @@ class LogisticLoss(_LabelLoss):
 
 
 class SquaredHingeLoss(_LabelLoss):
-    """max(0, 1 - target * score)^2 with targets -1 and 1: rows that are clearly right cost nothing."""
+    """max(0, 1 - target * score)^2 with targets -1 and 1: rows that are correct by a margin cost nothing."""
 
     name = "squared_hinge"
 
@@ -313,7 +313,7 @@ class SquaredHingeLoss(_LabelLoss):
 
 
 class PoissonLoss(Loss):
-    """Half of the deviance of counts, exp(score) - target * score and what makes it 0 for the best score."""
+    """Half of the deviance of counts, exp(score) - target * score plus a constant: 0 for the best score."""
 
     name = "poisson"
     link = "log"

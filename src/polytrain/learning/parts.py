@@ -1,7 +1,7 @@
 """Functions in which only some columns act together: a sum of trains, each over a few columns.
 
 A *part* is one of these trains. Columns that interact with no other are one additive part together. The sum is written
-as one ordinary train over all columns, so that nothing else need know about parts. The objective is the weighted mean
+as one ordinary train over all columns, so that other code need not handle parts. The objective is the weighted mean
 loss plus alpha / 2 times the sum of the squared norms of the parts. Without a limit on the ranks this is ridge
 regression with the sum of the parts' kernels, see `polytrain.learning.dual`.
 """
@@ -262,7 +262,7 @@ def _widths(blocks: Sequence[Blocks]) -> list[dict[Name, int]]:
 
 
 def _pieces(parts: Sequence[Part], trains: Sequence[Cores]) -> list[Piece]:
-    """Trains with their columns; an additive part falls into a train for every column."""
+    """Trains with their columns; an additive part is split into one train per column."""
     pieces: list[Piece] = []
     for part, cores in zip(parts, trains, strict=True):
         if not part.additive:
@@ -279,7 +279,7 @@ def _narrowed(cores: list[Array]) -> list[Array]:
     """Bonds that are wider than their neighbours allow, near the ends of a train, become narrower; others stay."""
     for k in range(len(cores) - 1):
         a, n, b = cores[k].shape
-        if b > a * n:  # all of what the columns up to here can say: the channels are their products
+        if b > a * n:  # all products of functions of the columns up to here are channels
             cores[k + 1] = np.tensordot(cores[k].reshape(a * n, b), cores[k + 1], axes=(1, 0))
             cores[k] = np.eye(a * n).reshape(a, n, a * n)
     for k in range(len(cores) - 1, 0, -1):

@@ -134,7 +134,7 @@ def _train_jointly(
     reason = "max_sweeps"
     if len(trains) < len(starts):
         first, plain = replace(plan, max_sweeps=0, patience=0), [Start(start.seed) for start in starts]
-        if is_linear:  # from nothing, so that no class begins with what is common to all
+        if is_linear:  # from zero, so that no class starts with what all classes share
             trains = [[np.zeros((1, n, 1)) for n in maps.dims]] * len(starts)
         elif plan.init == "linear":
             trains = [result.cores for result in _train_jointly(each, maps, first, targets, plain, silent)]

@@ -1,4 +1,4 @@
-"""The settings of a fit, and what each of its trains starts with."""
+"""The settings of a fit, and the starts of its trains."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from polytrain.maps import MapList
 from polytrain.tensor import clip_ranks
 
-# Where there is nothing to decide them by.
+# Defaults where no data decide.
 _PLAIN_RANK, _PLAIN_SWEEPS = 8, 4
-# Where validation rows say when to stop.
+# The same where validation rows decide when to stop.
 _SWEEPS_TO_STOP = 20
 
 
@@ -34,7 +34,7 @@ class Settings:
         As the parameters of the estimators; bases, degrees and a given relevance have one entry per column. Not in a
         plan, which is about maps that are known.
     maps : MapList, optional
-        Given maps, whatever is said about bases.
+        Given maps, which take precedence over bases.
     groups : tuple of tuples of int, or None
         Which columns may act together; None for all.
     """
@@ -62,11 +62,11 @@ class Settings:
 
     @property
     def n_sweeps(self) -> int:
-        """How many sweeps a fit usually takes; many, where validation rows say when to stop."""
+        """Usual number of sweeps of a fit; more where validation rows decide when to stop."""
         return _SWEEPS_TO_STOP if self.patience else _PLAIN_SWEEPS
 
     def settled(self, dims: Sequence[int], **changes: Any) -> Settings:
-        """Return the plan for maps of these dimensions; what is still open has a usual value."""
+        """Return the plan for maps of these dimensions; open settings get their usual values."""
         usual: dict[str, Any] = {
             "rank": clip_ranks(dims, _PLAIN_RANK if self.rank == "auto" else self.rank),
             "init": "linear" if self.init == "auto" else self.init,
@@ -81,7 +81,7 @@ class Settings:
 
 
 class Start(NamedTuple):
-    """What belongs to one train: a seed, cores or those of all parts, and the file that keeps its state.
+    """The start of one train: a seed, cores or those of all parts, and the file that keeps its state.
 
     Without cores, the plan says where to start; ranks are adapted to the plan's. If the file exists, the fit continues
     from it, with the same result.

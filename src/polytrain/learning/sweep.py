@@ -61,7 +61,7 @@ def sweep_train(
 
     def state(sweep: int, seconds: float, previous: float | None) -> SweepState:
         core = cores[position]
-        engine.score(core)  # line searches moved the scores step by step: begin afresh, without drift
+        engine.score(core)  # line searches moved the scores step by step: recompute them, without drift
         loss = engine.mean_loss()
         objective = loss + 0.5 * alpha * float(np.vdot(core, core))
         if not np.isfinite(objective):
@@ -92,6 +92,6 @@ def sweep_train(
         previous = current
         current = state(previous.sweep + 1, time.perf_counter() - started, previous.objective)
         if current.objective > previous.objective * (1.0 + ROUNDING):
-            # Only badly scaled features get here. Keep the better train and say why it ends.
+            # Only badly scaled features get here. Keep the better train and report the reason.
             current = replace(previous, sweep=current.sweep, seconds=current.seconds, stop_reason="rounding")
         yield current

@@ -1,4 +1,4 @@
-"""From labels and targets to the problem of one train, block by block, wherever the block is."""
+"""Turn labels and targets into the problem of one train, block by block."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PlacedBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassTarget:
-    """Tell some classes from others: ``code`` (m,) is 1, -1, or 0 for classes that are left out.
+    """Separate some classes from others: ``code`` (m,) is 1, -1, or 0 for classes that are left out.
 
     ``factors`` (m,) are the weights of the classes.
     """
@@ -105,13 +105,13 @@ class NumberTarget:
         return ProblemRows(rows.columns, target, rows.weights, rows.keys, offset)
 
 
-#: What one train learns about the rows: both kinds have the same methods.
+#: The target of one train: both kinds have the same methods.
 Target = ClassTarget | NumberTarget
 
 
 @dataclass(frozen=True, eq=False)
 class JointTarget:
-    """Tell one class from all others, given the trains of all classes; ``index`` is that of its own.
+    """Separate one class from all others, given the trains of all classes; ``index`` is that of its own.
 
     With the others fixed, minus the log-probability of the right class is, to a constant, a logistic loss of the own
     score minus the logarithm of the sum of the exponentials of the others.

@@ -131,8 +131,8 @@ def _learn_from_sample(
 ) -> Progress:
     """Make the first sweeps, there and back, on a sample of the rows if there are many; the start if it misleads.
 
-    Rows are chosen by their values: neither their order nor repetition matters. The sample is forgotten if its train
-    does not hold for all rows, since later sweeps do not recover from that.
+    Rows are chosen by their values: neither their order nor repetition matters. The sample is discarded if its train
+    does not generalise to all rows, since later sweeps do not recover from that.
     """
     n_rows = min(engine.n_distinct, engine.n_rows)
     n_unknowns = max(a * n * b for a, n, b in zip(plan.ranks, maps.dims, plan.ranks[1:], strict=False))
@@ -159,7 +159,7 @@ def _sweep(
     checkpoint: Checkpoint | None,
     validation: _Validation | None,
 ) -> tuple[Sequence[Array], str]:
-    """Make the sweeps of a plan, or what is left of them, and return the cores with the reason to stop."""
+    """Make the sweeps of a plan, or the remaining ones, and return the cores with the reason to stop."""
     history = progress.history  # grows
     if progress.stop_reason is not None:
         return progress.cores, progress.stop_reason

@@ -1,4 +1,4 @@
-"""Feature maps: how a column enters a train, one map per column.
+"""Feature maps: the functions of a column that a train combines, one map per column.
 
 A new kind of map is one file beside this one, with a subclass of `FeatureMap`, and one line in ``KINDS`` below.
 """
@@ -27,7 +27,7 @@ __all__ = [
     "map_kind",
 ]
 
-#: All kinds of maps, by the name under which a model file knows them.
+#: All kinds of maps, by their names in model files.
 KINDS: dict[str, type[FeatureMap]] = {kind.kind: kind for kind in (PolynomialMap, InterpolatedMap, CategoryMap)}
 
 

@@ -1,4 +1,4 @@
-"""Categories, given by numbers: levels that have nothing to do with each other."""
+"""Categories, given by numbers: levels without any order."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from polytrain.maps.tabulated import TabulatedMap, mean_values, row_parts
 
 __all__ = ["MOST_LEVELS", "CategoryMap"]
 
-#: Levels beyond these, the rarest ones, are as good as unknown. All others are told apart: levels that are equally
-#: frequent have equal variances, and any choice among their functions would be left to rounding.
+#: Levels beyond these, the rarest ones, are treated as unknown. All others are distinguished: equally frequent levels
+#: have equal variances, and any choice among their functions would depend on rounding.
 MOST_LEVELS = 64
 _SEARCH = """        if (category_single[k] && ((float)value < 0 || (float)value > 0)) value = (float)value;
         at = 0;
@@ -30,8 +30,8 @@ _SEARCH = """        if (category_single[k] && ((float)value < 0 || (float)value
 class CategoryMap(TabulatedMap):
     """One core for a column of categories, which are given by numbers; a level that was never seen is the mean.
 
-    All levels are alike in advance: the difference between two of them has the same prior, however rare they are. So
-    those with few rows stay close to the mean.
+    All levels have the same prior: so have the differences between any two of them, however rare they are. Levels with
+    few rows therefore stay close to the mean.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class CategoryMap(TabulatedMap):
 
 
 def _evenness(parts: FloatArray) -> float:
-    """Standard deviation of levels that nothing relates, in units of that of equally frequent ones.
+    """Standard deviation of unrelated levels, in units of that of equally frequent ones.
 
     Eigenfunctions have variance 1 over the rows. Where nearly all rows share one level, this would let the others have
     effects that grow without bound as they get rarer, and leave no shrinking. With this factor, functions are those of

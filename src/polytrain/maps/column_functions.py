@@ -1,6 +1,6 @@
 """Functions of a column that suit its own distribution: the leading eigenfunctions of a kernel.
 
-A kernel on the column's values says which functions are likely: those that it gives much variance. Centred and weighed
+A kernel on the column's values defines which functions are likely: those with a large variance. Centred and weighed
 by how often each value occurs, its eigenfunctions are uncorrelated over the rows, and their eigenvalues are the
 variances. So main effects, interactions and Sobol indices are sums of squares of the cores, up to these sizes.
 """

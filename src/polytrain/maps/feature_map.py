@@ -5,7 +5,7 @@ Conventions
 A map works in two steps. ``place`` turns raw values into coordinates, one number per row, once per fit; ``values``
 turns coordinates into function values, again and again, so it must be cheap. Rows are the last axis: coordinates are
 ``(N,)``, values ``(n, N)``, in the dtype of the coordinates. The functions carry their prior: regularisation weighs all
-coefficients alike, so a function that is to be used gently is small.
+coefficients alike, so a function with a narrow prior has small values.
 
 Class methods that get a list of maps place, store and export all columns of a kind in one call.
 """
@@ -37,7 +37,7 @@ class MapSettings:
     Attributes
     ----------
     basis : str
-        Which functions; one of `polytrain.maps.basis_names`.
+        The functions; one of `polytrain.maps.basis_names`.
     degree : int
         Largest power, for polynomials; other maps find the number of their functions themselves.
     bandwidth : float or None
@@ -71,7 +71,7 @@ class ColumnSummary:
     missing : float
         Total weight of the missing values (NaN), in the unit of ``weights``.
     knots : dict
-        Knots that table maps have placed on the values, for maps that see the values alike; empty at first.
+        Knots that table maps have placed on the values, for maps that scale the values equally; empty at first.
     """
 
     low: float
@@ -117,7 +117,7 @@ class AffinePowers:
     matrix : ndarray of shape (n, n)
         Row i holds function i as coefficients of 1, x, x^2, ...
     centre, factor : float
-        How a raw value becomes x; ``factor`` is 0 if all values become 0.
+        Centre and scale of a raw value; ``factor`` is 0 if all values become 0.
     """
 
     matrix: FloatArray
@@ -137,7 +137,7 @@ def _pair_table(n: int) -> FloatArray:
 
 
 class FeatureMap(ABC):
-    """How one column enters a train. Subclasses are immutable.
+    """The functions of one column that a train combines. Subclasses are immutable.
 
     A kind of map states ``kind``, ``bases``, ``n``, how it is fitted, placed, evaluated and stored. The rest has
     defaults: no compact product rule, a linear model in all functions, no range, no powers, no export.
@@ -222,7 +222,7 @@ class FeatureMap(ABC):
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """Smallest and largest raw value that the map tells from its neighbours; None if it has no bounds."""
+        """Smallest and largest raw value, beyond which the map is constant; None if it has no bounds."""
         return None
 
     def grid(self, size: int) -> FloatArray | None:
@@ -230,7 +230,7 @@ class FeatureMap(ABC):
         return None if self.range is None else np.linspace(*self.range, size)
 
     def measure(self) -> tuple[FloatArray, FloatArray] | None:
-        """Coordinates and weights (sum 1) whose mean stands for the mean over the range; None if that is unknown."""
+        """Coordinates and weights (sum 1) whose mean represents the mean over the range; None if that is unknown."""
         return None
 
     @property
@@ -251,7 +251,7 @@ class FeatureMap(ABC):
     @classmethod
     @abstractmethod
     def pack(cls, maps: Sequence[Self], exact: bool) -> Arrays:
-        """Return what a model file holds of these maps besides their bases.
+        """Return the arrays of these maps for a model file, besides their bases.
 
         Unless it is to be ``exact``, functions may be rounded to float32, or be left out if `unpack` computes them.
         """
@@ -261,7 +261,7 @@ class FeatureMap(ABC):
     def unpack(cls, bases: Sequence[str], arrays: Arrays) -> list[Self]:
         """Make maps with these bases, and remove the arrays of `pack` from others.
 
-        Trust nothing but the bases: a ``ValueError`` says what is wrong.
+        Trust nothing but the bases: a ``ValueError`` names any problem.
         """
 
     @classmethod

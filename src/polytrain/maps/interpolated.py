@@ -43,12 +43,12 @@ _SEARCH = """        int high = last;
 class InterpolatedMap(TabulatedMap):
     """Functions that suit the values of a column, by linear interpolation; constant beyond the range.
 
-    The names say which functions, and on which scale. "spline" functions may bend sharply, "gauss" functions are very
+    The names give the functions and their scale. "spline" functions may bend sharply, "gauss" functions are very
     smooth: both are the eigenfunctions of a kernel. "smooth" functions are Legendre polynomials up to degree 8, the
-    i-th times the i-th power of the size of the prior, which counts as 1 at most. Functions see a value by its place in
-    the range, by its rank among the rows ("-rank"), so that outliers and skew do not matter, or by its place among the
-    different values ("-distinct"). Where values are missing they are 0, and a further function tells missing values
-    from others.
+    i-th times the i-th power of the size of the prior, which counts as 1 at most. Functions use the position of a value
+    in the range, its rank among the rows ("-rank"), so that outliers and skew do not matter, or its position among the
+    different values ("-distinct"). Where values are missing they are 0, and a further function indicates missing
+    values.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class InterpolatedMap(TabulatedMap):
 def _place_knots(column: ColumnSummary, scale: str) -> tuple[FloatArray, FloatArray, float]:
     """Knots among the values of a column, the part of the rows that each stands for, and that of missing values.
 
-    They lie at equal steps of what the kernel sees: of the rows, or of the different values. Along the range, half of
+    They lie at equal steps of the kernel's scale: of the rows, or of the different values. Along the range, half of
     them lie at equal steps of the range and half at equal steps of the rows. Rows between two knots count for both of
     them, according to the distance.
     """
@@ -194,7 +194,7 @@ def _place_knots(column: ColumnSummary, scale: str) -> tuple[FloatArray, FloatAr
 
 
 def _positions(knots: FloatArray, weights: FloatArray, scale: str) -> FloatArray:
-    """Where the kernel sees the knots, in [0, 1]."""
+    """Positions of the knots on the kernel's scale, in [0, 1]."""
     if len(knots) == 1:
         return np.full(1, 0.5)
     if scale == "rank":

@@ -78,7 +78,7 @@ class MapList:
         return [self._maps[k] for k in columns]
 
     def needed(self) -> MapList:
-        """Return the maps that have more than the constant, or all where none has. They take rows of all columns."""
+        """Return the maps that have more than the constant, or all if none has. They take rows of all columns."""
         columns = [k for k, n in enumerate(self.dims) if n > 1]
         if len(columns) in (0, len(self)):
             return self

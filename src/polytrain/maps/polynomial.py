@@ -1,4 +1,4 @@
-"""Polynomials of a column, scaled or as it is: the paper's map."""
+"""Polynomials of a column, scaled or unscaled: the paper's map."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PolynomialMap(FeatureMap):
     """The first n polynomials of a family in one column.
 
     With a range, values are clipped to it, so that a prediction far from the training data stays finite, and mapped
-    onto [-1, 1]; a constant column becomes 0 everywhere. Without, values are taken as they are.
+    onto [-1, 1]; a constant column becomes 0 everywhere. Without, values are not scaled.
 
     Parameters
     ----------

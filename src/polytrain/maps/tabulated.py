@@ -1,4 +1,4 @@
-"""Maps whose functions are a table over points of the column: how they are kept, measured and stored."""
+"""Maps whose functions are a table over points of the column: evaluation, distribution and storage."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from polytrain.maps.feature_map import Arrays, FeatureMap, MapSettings, take_arr
 
 __all__ = ["TabulatedMap", "mean_values", "row_parts"]
 
-# Largest number of points of one column; more would only serve to make a small file large.
+# Largest number of points of one column, to limit the size of what a small file expands to.
 _MOST_POINTS = 1 << 16
 # Largest number in tables. Functions have the size of their prior; float32 has room for many times this one.
 _LARGEST = 1e30
 _N_EXTREMES = 8
 _TINY = 1e-300
-# Functions that a file leaves out differ from those that are computed by at most this part of their size. They belong
-# to at most so many points in all: a small file could ask for much work.
+# Functions that a file leaves out differ from the recomputed ones by at most this fraction of their size. They have
+# at most this many points in all, since a small file could otherwise require much work.
 _ROUNDING, _MOST_COMPUTED = 1e-5, 1 << 16
 
 
@@ -44,7 +44,7 @@ class TabulatedMap(FeatureMap):
     missing_weight : float
         Part of the rows whose value is missing; ``weights`` are parts of the others.
     basis : str
-        Which functions.
+        Name of the functions.
     """
 
     needs_values: ClassVar[bool] = True

@@ -24,7 +24,7 @@ from polytrain.tensor_file import Header, pack_tensors, parse_json, read_header,
 #: Number of the format that is written. A reader knows all numbers up to its own.
 FORMAT = 1
 
-# The largest header that is parsed: JSON of this size takes less than 150 MB as Python objects, whatever it says.
+# The largest header that is parsed: JSON of this size takes less than 150 MB as Python objects, whatever its content.
 MAX_HEADER_BYTES = 1 << 22
 _OPENING = b'{"__metadata__":{"format":"polytrain","sha256":"'
 _DIGEST = slice(8 + len(_OPENING), 8 + len(_OPENING) + 64)
@@ -98,7 +98,7 @@ def _widened(array: Array) -> Array:
 
 @contextmanager
 def naming(path: str | os.PathLike[str], what: str = "is not a valid model file") -> Iterator[None]:
-    """Add the name of the file and what is wrong with it to errors about its content."""
+    """Add the name of the file and the kind of problem to errors about its content."""
     try:
         yield
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -125,7 +125,7 @@ def _check_header(path: str | os.PathLike[str], header: Header) -> None:
             f"{path!s}: this model file uses format {version}; this polytrain reads up to {FORMAT}. Upgrade polytrain."
         )
     if not header.raw.startswith(_OPENING, 8) or metadata.keys() != {"format", "sha256", "version", "model"}:
-        raise ModelFileError(f"{path!s} is damaged or was rewritten by another tool: its header is not as saved.")
+        raise ModelFileError(f"{path!s} is damaged or was rewritten by another tool: its header has changed.")
 
 
 class Document:

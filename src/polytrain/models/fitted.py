@@ -22,22 +22,22 @@ from polytrain.tensor import TensorTrain
 from polytrain.tensor.stack import TrainStack
 from polytrain.uncertainty import Uncertainty
 
-# Scores that are turned into answers at once: pairs of classes take ten times their memory on the way.
+# Scores that are turned into predictions at once: pairs of classes need ten times their memory temporarily.
 _MOST_SCORES = 1 << 18
 # Predictions go beyond the range of the training targets by at most this part of it.
 _BEYOND = 0.1
-# Predictions are warned of if they are farther beyond the limits than this part of the distance between these.
+# A warning is issued for predictions farther beyond the limits than this fraction of the distance between these.
 _FAR = 0.5
 # Rows outside of the training range are warned of if in some column more than this part of them are farther beyond it
 # than `_FAR` of its width, or this part and number of them are beyond it at all. Float32 is no reason for a warning.
 _FAR_SHARE, _OUTSIDE_SHARE, _LEAST_OUTSIDE, _ROUNDING = 0.05, 0.25, 20, 1e-6
-# As many rows decide about it.
+# At most this many rows decide about it.
 _RANGE_ROWS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """Maps, trains, and how their scores become predictions. Immutable.
+    """Maps, trains, and the rules that turn scores into predictions. Immutable.
 
     Attributes
     ----------
@@ -47,11 +47,11 @@ class FittedModel:
         One per column.
     cores : tuple of tuples of ndarray
         Every train as it was learned, for targets without ``shift`` and divided by ``size``. All arrays are read-only:
-        what is given is copied, unless it is read-only itself.
+        given arrays are copied unless they are read-only.
     shift, size : ndarray of shape (n_trains,)
         A score is ``size * value of the train + shift``: zeros and ones for classifiers that are not calibrated.
     decision, classes : Decision and ndarray, or None
-        How scores become classes, and their labels; None for regressors.
+        The rule that turns scores into classes, and their labels; None for regressors.
     feature_names : tuple of str, or None
         Names of the columns, where they had any.
     one_output : bool
@@ -59,7 +59,7 @@ class FittedModel:
     calibrated : bool
         Whether ``shift`` and ``size`` make log-odds of the scores of a classifier, whatever its loss.
     columns : Columns or None
-        How the columns of a table became the features, if these are not the columns themselves.
+        The encoding of the columns of a table as features, if these are not the columns themselves.
     uncertainty : Uncertainty or None
         Uncertainty of the predictions of a regressor, if known.
     limits : ndarray of shape (2, n_trains)
@@ -209,7 +209,7 @@ class FittedModel:
         return rows
 
     def warn_of_range(self, X: Array) -> bool:
-        """Warn if many checked rows (N, d) lie outside of the range in training, or some do far; return whether."""
+        """Warn if many checked rows (N, d) lie outside the training range, or some far outside; return whether."""
         some = X[:: 1 + len(X) // _RANGE_ROWS]
         with np.errstate(over="ignore"):
             low, high = self._ranges.astype(X.dtype)
@@ -221,9 +221,9 @@ class FittedModel:
         outside, values = (low > X) | (high < X), X[:, k]
         name = k if self.feature_names is None else repr(self.feature_names[k])
         warn_of_data(
-            f"{outside.any(axis=1).sum()} of {len(X)} rows lie outside of the range of the training rows, most often "
+            f"{outside.any(axis=1).sum()} of {len(X)} rows lie outside the range of the training rows, most often "
             f"in column {name}: {outside[:, k].sum()} rows, with values from {np.nanmin(values):.4g} to "
-            f"{np.nanmax(values):.4g}, in training {low[k]:.4g} to {high[k]:.4g}. Such values count as the end of that "
+            f"{np.nanmax(values):.4g}, in training {low[k]:.4g} to {high[k]:.4g}. Such values are clipped to that "
             "range. Check units, or train on rows like these."
         )
         return True
@@ -261,7 +261,7 @@ class FittedModel:
         return values
 
     def decide(self, X: Array, n_threads: int = 1) -> Array:
-        """What ``decision_function`` returns for checked rows."""
+        """Results of ``decision_function`` for checked rows."""
         return self._answer(lambda scores: self._decision.decide(scores, self._n_classes), X, n_threads)
 
     def predict(self, X: Array, n_threads: int = 1) -> Array:
@@ -270,8 +270,8 @@ class FittedModel:
         answer = self._answer(partial(self._limited, n_far) if self.is_limited else self._predicted, X, n_threads)
         if n_far:
             warn_of_data(
-                f"{sum(n_far)} predictions were far beyond the training targets and are clipped: these rows are unlike "
-                "the training rows. Check them; clip=False does not limit predictions."
+                f"{sum(n_far)} predictions were far beyond the training targets and are clipped: these rows differ "
+                "from the training rows. Check them; clip=False does not limit predictions."
             )
         return answer
 
@@ -351,7 +351,7 @@ class FittedModel:
         return self._answer(lambda scores: self._decision.log_probabilities(scores, self._n_classes), X, n_threads)
 
     def _answer(self, function: Callable[[Array], Array], X: Array, n_threads: int) -> Array:
-        """Apply a function, scores (n_trains, rows) -> one entry or line per row, to some rows after others.
+        """Apply a function, scores (n_trains, rows) -> one entry or line per row, to pieces of the rows in turn.
 
         The scores of many trains, and what decisions make of them, take much more memory than the answer.
         """
@@ -371,7 +371,7 @@ class FittedModel:
     @property
     def _decision(self) -> Decision:
         if self.decision is None:
-            raise TypeError("a regressor decides nothing.")
+            raise TypeError("a regressor has no decision.")
         return self.decision
 
     @property

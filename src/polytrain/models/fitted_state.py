@@ -46,7 +46,7 @@ _LARGEST_SCALE = 100.0
 
 
 def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the document and the arrays of a fitted model: rounded to float32 if nothing that it says changes."""
+    """Return the document and the arrays of a fitted model, rounded to float32 if its predictions stay the same."""
     if overflows(model.maps, model.cores, model.size, model.shift, model.classes is not None):
         raise ModelFileError("the model cannot be stored: its scores are too large for floats in some rows.")
     rounded = _describe(model, exact=False)
@@ -58,7 +58,7 @@ def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, Array
 
 
 def _agree(model: FittedModel, other: FittedModel) -> bool:
-    """Tell whether two models agree on rows whose columns are drawn by themselves, up to `_ROUNDING`."""
+    """Whether two models agree, up to `_ROUNDING`, on rows whose columns are drawn independently."""
     rng = np.random.default_rng(0)
     with np.errstate(over="ignore", invalid="ignore"):  # such rows need not exist
         X = np.column_stack([feature_map.draw(rng, _DRAWN_ROWS) for feature_map in model.maps])
@@ -161,7 +161,7 @@ def _read_columns(document: Document, maps: MapList) -> tuple[Columns | None, Se
         return None, names
     columns = Columns.from_json(described)
     if columns.n_features != len(maps) or names is not None:
-        raise ValueError("the columns become other features than those of the model.")
+        raise ValueError("the columns do not match the features of the model.")
     for levels, feature_map in zip(columns.levels, maps, strict=True):
         if isinstance(feature_map, CategoryMap) and levels is not None and not feature_map.range[1] < len(levels):
             raise ValueError("a column has other levels than its map.")
@@ -280,7 +280,7 @@ def _read_text(kind: str, labels: Any) -> Array:
 
 
 def overflows(maps: MapList, trains: Sequence[Sequence[Array]], size: Array, shift: Array, is_classifier: bool) -> bool:
-    """Tell whether a row within the ranges of the maps has values or scores that exceed the largest float.
+    """Whether a row within the ranges of the maps has values or scores that exceed the largest float.
 
     Cores may be finite and their product not. A safe bound is enough for most trains. For the others this searches a
     row whose values overflow on the way through the train, so that it refuses no model that works.

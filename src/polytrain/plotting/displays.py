@@ -24,7 +24,7 @@ from polytrain.tensor import clip_ranks
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import number_format, number_text, percent_text, printable
 
-# Letters of a column's name and of a row's value, for each inch of the figure.
+# Characters of a column's name and of a row's value, for each inch of the figure.
 _NAME_LETTERS, _CELL_LETTERS = 3.8, 2.7
 
 
@@ -159,16 +159,16 @@ def _score_label(train_name: str) -> str:
 
 @dataclass(eq=False, repr=False)
 class LocalExplanationDisplay(Display):
-    """Why a row has its score: one bar per column, from the mean below to the score at the top.
+    """The explanation of one row: one bar per column, from the mean at the bottom to the score at the top.
 
     Parameters
     ----------
     explanations : LocalExplanations
         Result of `polytrain.explain.explain_local`.
     row : int, default=0
-        Which of its rows to draw.
+        The row to draw.
     score : int, optional
-        Which of its scores; by default the largest of the row.
+        The score to draw; by default the largest of the row.
     max_columns : int, default=10
         Columns with a bar of their own; the others share one.
 
@@ -239,7 +239,7 @@ class LocalExplanationDisplay(Display):
         title = f"row {printable(explanations.row_names[row])}: {shown(total)}"
         ax.annotate(title, (total, 1.0), xytext=(0, 3), ha="center", **note)
         ax.set_ylim(len(values) - 0.2, -0.8)
-        ax.use_sticky_edges = False  # bars that begin at the left end need room, too
+        ax.use_sticky_edges = False  # bars that start at the left end need room, too
         ax.margins(x=0.12)
         ax.set_xlabel(explanations.score_label(score), parse_math=False)
 
@@ -279,7 +279,7 @@ class ConvergenceDisplay(Display):
         if quantity not in ("objective", "loss"):
             raise ValueError(f"quantity must be one of ['objective', 'loss'], got {quantity!r}.")
         if not view.estimator.history_:
-            raise ValueError("the model made no sweep, so there is no history to draw; its start is the solution.")
+            raise ValueError("the model made no sweeps, so there is no history to draw; its start is the solution.")
         history = np.array([(record["train"], record["sweep"], record[quantity]) for record in view.estimator.history_])
         curves = [history[history[:, 0] == train, 1:].T for train in range(view.fitted.n_trains)]
         return cls(curves, view.fitted.train_names, quantity).plot(ax)
@@ -300,7 +300,7 @@ class ConvergenceDisplay(Display):
 
 @dataclass(eq=False, repr=False)
 class RankDisplay(Display):
-    """Ranks along the train, beside those that it needs.
+    """Ranks along the train, and those that it needs.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ class RankDisplay(Display):
     needed : array-like of shape (n_trains, d - 1)
         Rank to which each bond can be cut at a relative error of ``tol``.
     bounds : array-like of shape (d - 1,)
-        Ranks beyond which nothing is gained.
+        Largest useful ranks.
     tol : float
         Relative error of the coefficients for ``needed``.
 
@@ -333,7 +333,7 @@ class RankDisplay(Display):
         """Read the ranks of a fitted estimator of at least two features and draw them."""
         trains = read_model(estimator).fitted.trains
         if trains[0].order < 2:
-            raise ValueError("the model has one feature only; there is no rank to draw.")
+            raise ValueError("the model has only one feature; there is no rank to draw.")
         ranks = np.array([train.ranks[1:-1] for train in trains])
         needed = np.array([train.round(tol).ranks[1:-1] for train in trains])
         bounds = clip_ranks(trains[0].dims, 10**6)[1:-1]  # the largest may exceed a float

@@ -55,7 +55,7 @@ class ImportancesDisplay(Display):
     importances : FeatureImportances
         Result of `polytrain.explain.feature_importances`.
     max_columns : int, default=15
-        How many columns to show, the most important first.
+        Number of columns to show, the most important first.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class EffectsDisplay:
     columns : sequence of str, optional
         The columns to draw; by default the six with the largest total share.
     n_pairs : int, default=2
-        How many of the pairs to draw, the strongest first.
+        Number of pairs to draw, the strongest first.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from polytrain.checks import need
 from polytrain.texts import printable, tick_texts
 
-#: Two hues of Okabe and Ito's palette, then others as far from each other as may be, also for red- and green-blind
+#: Two hues of Okabe and Ito's palette, then others as distinct as possible, also for red- and green-blind
 #: readers, and dark enough for thin lines on white.
 COLOURS = (
     "#0072B2", "#C04F00", "#255D4D", "#AE117C", "#5716BE", "#B98A21",
@@ -30,9 +30,9 @@ DARK_PAPER = {"paper": "#14171a", "ink": "#e8eaed", "muted": "#a3abb3", "rule": 
 #: Markers of lines and points, in the order of the colours.
 MARKERS = "osD^vPX*<>hd"
 _LINE_STYLES = ("-", "--", "-.", ":")
-# More lines than this cannot be told apart; they are drawn alike.
+# More lines than this are indistinguishable and drawn in one style.
 _MAX_LINES = 10
-# Letters in a line of a legend, and in the numbers below an axis.
+# Characters in a line of a legend, and in the numbers below an axis.
 _LEGEND_LETTERS, _TICK_LETTERS = 24, 44
 
 
@@ -96,7 +96,7 @@ def write_ticks(ax: Any) -> None:
 
 
 def titled(name: object) -> dict[str, str]:
-    """Give what is drawn a name in full; pages show it as the title of the element, where labels are shortened."""
+    """Give an element its full name; pages show it as the title of the element where labels are shortened."""
     return {"gid": f"title:{printable(name)}"}
 
 
@@ -172,7 +172,7 @@ def draw_bars(
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
     for place, (text, end) in enumerate(zip(numbers, np.maximum(left, left + lengths), strict=False)):
         ax.annotate(text, (end, place), xytext=(4, 0), bbox=box, **note)
-    # A dollar in a name is a dollar.
+    # No mathematics: a dollar sign in a name is only a character.
     for tick, name in zip(ax.set_yticks(places, labels, parse_math=False), names or labels, strict=True):
         tick.label1.set(**titled(name))
     ax.set_ylim(len(lengths) - 0.4, -0.6)

@@ -1,4 +1,4 @@
-"""Self-contained HTML pages about a model and its errors on a table."""
+"""Self-contained HTML reports about a model and its errors on a table."""
 
 from polytrain.reporting.reports import Report, report, report_table
 

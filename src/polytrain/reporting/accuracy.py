@@ -1,4 +1,4 @@
-"""Errors of a model beside those of simple models, and calibration of its probabilities and intervals."""
+"""Errors of a model and of simple models, and calibration of its probabilities and intervals."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class ScoredRows:
 
     @property
     def headline(self) -> str:
-        """The metric that the model is judged by."""
+        """The main metric of the model."""
         return next(iter(self.metrics))
 
     @property
@@ -151,7 +151,7 @@ class ScoredRows:
         return rises
 
     def error(self, answers: Answers) -> float:
-        """Return what the model is judged by: share of wrong labels, root mean squared error, or mean deviance."""
+        """Return the main error of the model: share of wrong labels, root mean squared error, or mean deviance."""
         words, measure = self.metrics[self.headline]
         if (error := measure(answers)) is None:
             get_loss(answers.loss).check_target(answers.y)
@@ -162,7 +162,7 @@ class ScoredRows:
 class Comparison(NamedTuple):
     """The error of a model with its 95 % interval, as numbers and as texts, and ``more``: its `further` metrics.
 
-    ``how`` says on which rows.
+    ``how`` describes the rows.
     """
 
     name: str
@@ -224,7 +224,7 @@ def compare(rows: ScoredRows, train: tuple[NDArray, Answers] | None = None) -> l
 
 
 def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: Sequence[int]) -> dict[str, Any]:
-    """Errors beside those of simple models; then curves and a confusion matrix, or residuals and the worst rows."""
+    """Errors of the model and of simple models; then curves and a confusion matrix, or residuals and the worst rows."""
 
     def draw(ax: Any) -> None:
         for k, model in enumerate(comparisons):
@@ -298,7 +298,7 @@ def _confusion(rows: ScoredRows) -> dict[str, Any]:
     counts, labels = np.array(rows.figures["confusion"]), rows.every.labels or []
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     wrong = counts - np.diag(np.diag(counts))
-    # Shares of mistakes are small where there are many classes: the largest is as dark as a class that is always right.
+    # Shares of mistakes are small with many classes: the largest gets the shade of a class that is always right.
     top = (shares * (wrong > 0)).max() or 1.0
     shades = (55 * np.where(wrong > 0, shares / top, shares)).round(1)
     most = np.argsort(-wrong, axis=None, kind="stable")[:_N_WORST].tolist()

@@ -31,7 +31,7 @@ _GRID, _PAIR_GRID = 200, 16
 _TAIL = 0.01
 # Pairs with a smaller share of the variance are not drawn.
 _LEAST_SHARE = 1e-4
-# Importances that are 0 but for rounding.
+# Importances that are 0 up to rounding.
 _NOTHING = 1e-12
 
 _UNITS = {"identity": "the prediction", "log": "the logarithm", "logit": "the log-odds", "softmax": "the score"}
@@ -103,7 +103,7 @@ def effect_section(rows: ScoredRows, effects: ColumnEffects) -> dict[str, Any]:
 
 
 def _unneeded(rows: ScoredRows, importances: dict[int, float]) -> dict[str, Any]:
-    """Columns that the fit found to be of little or no use, in words and as a table; nothing if there are none."""
+    """Columns of little or no use to the model, as a sentence and a table; empty if there are none."""
     unused = [k for k, importance in importances.items() if importance < _NOTHING]
     little = [k for k in importances if rows.relevances[k] < LITTLE or k in unused]
     if not little:
@@ -190,7 +190,7 @@ def row_pictures(rows: ScoredRows, measure: ColumnMeasure) -> list[dict[str, Any
     """Explain the row with the most certain prediction, the worst one, and one with a median error."""
     order, view = np.argsort(rows.margins, kind="stable"), rows.view
     surest, titles = order[-1], ("Smallest error", "Largest error", "Typical row")
-    if rows.every.labels is not None:  # where all rows are right, none is wrong
+    if rows.every.labels is not None:  # there may be no wrong rows
         titles = "Most certain", "Least certain" if rows.margins[order[0]] > 0 else "Largest error", "Typical row"
     if rows.answers.probabilities is not None:
         surest = rows.answers.probabilities.max(axis=1).argmax()
@@ -222,7 +222,7 @@ def _outcome(rows: ScoredRows, j: int) -> str:
 
 
 def _score_of(rows: ScoredRows, j: int) -> int:
-    """The score that stands for the predicted class of a row, or that tells it from the second most likely one."""
+    """The score of the predicted class of a row, or that between it and the second most likely one."""
     fitted, decided = rows.view.fitted, rows.answers.decided
     if fitted.n_trains == 1 or fitted.decision is None or decided is None:
         return 0

@@ -1,4 +1,4 @@
-"""Matplotlib figures as SVG inside a page, which sets their colours and reads out their description."""
+"""Matplotlib figures as SVG for a page that sets their colours and has their description for screen readers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VARIABLES |= {colour.lower(): f"var(--series{k})" for k, colour in enumerate(CO
 _SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",
     "path.simplify_threshold": 0.5,  # curves of many rows have few points on the page
-    "text.parse_math": False,  # a dollar in a name is a dollar
+    "text.parse_math": False,  # a dollar sign in a name is only a character
     "font.size": 12.5,
     **dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize"), 10.5),
     "axes.linewidth": 0.8,
@@ -80,7 +80,7 @@ def draw_curves(
 
 
 def _inline(root: ElementTree.Element, description: str) -> Any:
-    """Return SVG for a page: without namespaces, unused names, fonts and digits that nobody sees."""
+    """Return SVG for a page: without namespaces, unused names, fonts and invisible digits."""
     from markupsafe import Markup
 
     for element in list(root.iter()):

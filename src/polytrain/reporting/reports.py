@@ -31,7 +31,7 @@ from polytrain.tables import ReadOptions, TableModel
 from polytrain.texts import number_text, percent_text, printable, short_list
 from polytrain.version import __version__
 
-# Rows that curves, comparisons and explanations are made from.
+# Largest number of rows for curves, comparisons and explanations.
 _MOST_ROWS = 20_000
 # Columns whose values are shown beside the worst rows.
 _MOST_VALUES = 4
@@ -52,7 +52,7 @@ class Report:
         return f"Report({self.title!r}, {len(self.html) / 1024:.0f} KiB)"
 
     def _repr_html_(self) -> str:
-        # In a frame, so that the styles of page and notebook stay apart; nothing in it may run.
+        # In a frame, to separate the styles of page and notebook; scripts are disabled.
         title, style = escape(printable(self.title)), "width:100%;height:40rem;border:0"
         return f'<iframe sandbox="" title="{title}" style="{style}" srcdoc="{escape(self.html)}"></iframe>'
 
@@ -73,16 +73,16 @@ def report(
 ) -> Report:
     """Make an HTML page about a fitted estimator and its errors on given rows, to show to others.
 
-    It has the error with an interval, beside a linear model and the best constant, and curves; calibration; effects of
-    columns and pairs; three rows explained; what the fit tried; and the settings. Needs matplotlib and Jinja, the extra
-    ``report``.
+    It shows the error with an interval, those of a linear model and the best constant, and curves; calibration; effects
+    of columns and pairs; explanations of three rows; the trials of the fit; and the settings. Needs matplotlib and
+    Jinja, the extra ``report``.
 
     Parameters
     ----------
     model : TensorTrainClassifier, TensorTrainRegressor, or Pipeline that ends with one
-        A fitted estimator. Of a pipeline, the columns that the last step sees are explained.
+        A fitted estimator. Of a pipeline, the input columns of the last step are explained.
     X : array-like or frame of shape (N, d)
-        Rows, best those that the model was not fitted on.
+        Rows, preferably not those that the model was fitted on.
     y : array-like of shape (N,)
         Their targets.
     path : path-like, optional
@@ -112,7 +112,7 @@ def report(
     need("a report", "report", "jinja2", "matplotlib")
     _check_one_output(fitted_model(model[-1] if isinstance(model, Pipeline) else model, "a report"))
     if (X_train is None) != (y_train is None):
-        raise ValueError("X_train and y_train belong together; pass both, or none.")
+        raise ValueError("X_train and y_train must be passed together. Pass both, or neither.")
     view, started, sample = read_model(model, any_steps=True), time.perf_counter(), RowSample(_MOST_ROWS)
     rows, every = _rows(view, X, y, sample_weight, offset)
     sample.add(rows)
@@ -136,7 +136,7 @@ def _check_one_output(fitted: FittedModel) -> None:
 def _rows(
     view: ModelView, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, offset: ArrayLike | None
 ) -> tuple[NDArray, Answers]:
-    """Features (N, d) and answers of the rows that weigh something."""
+    """Features (N, d) and answers of the rows of positive weight."""
     rows, classes = view.rows(X), view.fitted.classes
     if classes is None:
         targets = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
@@ -175,7 +175,7 @@ def report_table(
     model : TableModel
         The model.
     data : path-like
-        A table with the target, best of rows that the model was not fitted on.
+        A table with the target, preferably of rows that the model was not fitted on.
     path : path-like, optional
         HTML file to write.
     train : path-like, optional
@@ -187,7 +187,7 @@ def report_table(
     file_bytes : int, optional
         Size of the model file.
     say : callable, optional
-        Gets notes about rows and labels that are not taken as they are.
+        Called with notes about rows and labels that are changed or left out.
     **options
         See `TableModel.blocks`.
 
@@ -235,7 +235,7 @@ def _template() -> Any:
 def _make_page(
     rows: ScoredRows, title: str, path: str | os.PathLike[str] | None, train: tuple[NDArray, Answers] | None
 ) -> Report:
-    """Make the report, and write it to ``path`` if there is one.
+    """Make the report, and write it to ``path`` if given.
 
     ``train`` has features and answers of the training rows, for a linear model to compare with.
     """

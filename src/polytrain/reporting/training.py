@@ -23,14 +23,14 @@ def training_section(rows: ScoredRows) -> dict[str, Any]:
     reasons = [f"{reason[:1].upper()}{reason[1:]}." for reason in estimator.choice_.reasons]
     trials = estimator.choice_.tried
     if not trials:
-        reasons = ["All settings were given: nothing was tried."]
+        reasons = ["All settings were given, so there were no trials."]
     elif any(np.isfinite(trial.error) for trial in trials):
         pictures.append(_trials(trials))
     if estimator.history_ and "objective" in estimator.history_[0]:
         pictures.append(_convergence(estimator, rows.view.fitted.train_names))
     else:
         start = "the exact solution" if estimator.plan_.init == "dual" else "the linear start"
-        reasons.append(f"The model made no sweep: it is {start}.")
+        reasons.append(f"The model made no sweeps: it is {start}.")
     return {"reasons": reasons, "pictures": pictures}
 
 
@@ -40,7 +40,7 @@ def _trials(trials: Any) -> dict[str, Any]:
     steps = np.array(["basis" if trial.step == "maps" else trial.step for trial in trials])
     kinds = list(dict.fromkeys(steps.tolist()))
     finite, best = errors[np.isfinite(errors)], int(np.nanargmin(errors))
-    # Errors far above the others would press them together.
+    # Errors far above the others would compress the axis.
     shown = errors <= max(np.quantile(finite, 0.9), 3 * np.median(finite) - 2 * finite.min())
     hidden = len(finite) - int(shown.sum())
 
@@ -57,7 +57,7 @@ def _trials(trials: Any) -> dict[str, Any]:
     ]
     counts = ", ".join(f"{(steps == step).sum()} for the {step}" for step in kinds)
     words = f"{loss}; the smallest, of trial {best + 1}, is {number_text(errors[best])}. {counts}"
-    about = "each point is a model, the best is ringed" + (f"; {hidden} far above left out" if hidden else "")
+    about = "each point is a model; the best one is circled" + (f"; {hidden} far above left out" if hidden else "")
     return picture("Trials", words, draw, about=about, table=table(loss, head, lines, 2), summary="All trials")
 
 

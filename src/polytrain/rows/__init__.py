@@ -1,4 +1,4 @@
-"""Rows, wherever they are: an array, blocks on disk, a Dask collection. All go through the same steps.
+"""Rows of a fit: an array, blocks on disk, or a Dask collection. All go through the same steps.
 
 open_fit -> Rows.summary -> maps -> Rows.place -> learning.schedule.train
 """

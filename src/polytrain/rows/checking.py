@@ -1,4 +1,4 @@
-"""Check rows, weights and offsets that are given to a fit, each once."""
+"""Check the rows, weights and offsets of a fit."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def check_block(raw: Any, loss: str | None, columns: Columns | None = None) -> A
             column = int(columns.sources[feature])
             value = np.asarray(given, dtype=object)[(X[:, feature] < 0).argmax(), column]
             raise ValueError(
-                f"column {columns.columns[column].name!r} holds {value!r}, which was not there when its levels were "
+                f"column {columns.columns[column].name!r} holds {value!r}, which was missing when its levels were "
                 "read first. Rows must be the same each time they are read."
             )
     if not len(X):

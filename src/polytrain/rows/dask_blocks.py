@@ -26,7 +26,7 @@ def lazy_blocks(collection: Any, name: str, sizes_needed: bool = True) -> list[A
     """Lazy blocks of rows of a Dask array, data frame or series."""
     if not is_dask(collection):
         raise ValueError(
-            f"X is a Dask collection but {name} is {type(collection).__name__}; make it one with the same chunks of "
+            f"X is a Dask collection but {name} is {type(collection).__name__}; convert it with the same chunks of "
             f"rows, for example dask.array.from_array({name}, chunks=X.chunks[0])."
         )
     if is_dask_frame(collection):
@@ -72,7 +72,7 @@ def join_blocks(blocks: Sequence[tuple[Any, ...]]) -> list[Any]:
     """Features, targets and perhaps weights of all blocks, as arrays or frames."""
     for block in blocks:
         check_consistent_length(*block)
-    # Frames without rows may have forgotten their types.
+    # Frames without rows may have lost their types.
     filled = [block for block in blocks if len(block[0])] or blocks[:1]
     joined = []
     for pieces in zip(*filled, strict=True):

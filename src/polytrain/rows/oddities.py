@@ -1,4 +1,4 @@
-"""Find what is odd about the rows of a fit: columns that give the target away, identifiers, constants and copies."""
+"""Find odd columns of a fit: those that leak the target, identifiers, constants and near-copies."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from polytrain.texts import listed
 
 __all__ = ["copies", "oddities"]
 
-# Rows and numbers that are looked at. Fewer rows say too little; more columns take too long to compare.
+# Least number of rows, and largest number of values. Fewer rows are inconclusive; more columns take too long.
 _MOST_ROWS, _MOST_NUMBERS, _LEAST_ROWS, _MOST_COLUMNS = 2048, 1 << 20, 100, 2000
 # A column gives labels away if its errors are this part of those of the most frequent label, of which there must be
 # this many; and numbers, if it explains this part of the variance of their ranks.
 _LEFT, _LEAST_ERRORS, _EXPLAINED = 0.01, 20, 0.998
 # Correlation of the ranks of near-copies, that of categories which are the same, and how many rows must carry it.
 _ALIKE, _SAME, _LEAST_CARRIERS = 0.98, 1.0 - 1e-9, 20
-# Groups of these that are named.
+# Number of such groups that a warning names.
 _MOST_GROUPS = 4
 # A column of text is taken for an identifier if more than this part of its values differ.
 _DIFFERENT = 0.9
 
 
 def oddities(rows: Rows) -> Iterator[str]:
-    """Say what is odd about the columns, in sentences; constants and identifiers only of columns that have names."""
+    """Return warnings about odd columns; constants and identifiers only if columns have names."""
     summary, names = rows.summary, rows.feature_names
     d = summary.n_features
     columns = rows.columns_of_any_type
     sources = np.arange(d) if columns is None else columns.sources
-    if sources[-1] == 0:  # somebody who gives a single column means it
+    if sources[-1] == 0:  # a single column is intended
         return
     labels = [str(k) if names is None else repr(names[k]) for k in range(d)]
     is_category = np.zeros(d, dtype=bool) if rows.is_category is None else rows.is_category
@@ -47,14 +47,14 @@ def oddities(rows: Rows) -> Iterator[str]:
         odd = ((summary.low == summary.high) & ~summary.has_missing) | np.isnan(summary.low)
         if odd.any():
             named = listed(labels[k] for k in np.flatnonzero(odd))
-            yield f"columns without two different values say nothing: {named}. Leave them out."
+            yield f"columns with a single value carry no information: {named}. Leave them out."
         for k in np.flatnonzero(~odd).tolist():
             what = _identifies(rows, k, sources[k])
             if what:
                 odd[k] = True
                 yield (
                     f"column {labels[k]} holds {what}, which looks like an identifier and is learned from like others. "
-                    "Leave it out if it says nothing about new rows."
+                    "Leave it out if it cannot predict new rows."
                 )
     if sketch.n_rows < _LEAST_ROWS:
         return
@@ -70,7 +70,7 @@ def oddities(rows: Rows) -> Iterator[str]:
 
 
 def _identifies(rows: Rows, k: int, source: int) -> str:
-    """Say what the values of a feature are, if they seem to identify rows."""
+    """Describe the values of a feature if they seem to identify rows."""
     columns, names = rows.columns_of_any_type, rows.feature_names or ()
     column = None if columns is None else columns.columns[source]
     if isinstance(column, CategoryColumn):
@@ -122,9 +122,9 @@ def _leaks(
 
 
 def _left_out_means(values: NDArray, wanted: NDArray, is_category: bool) -> NDArray:
-    """Mean of ``wanted`` (N, q) over all other rows with a row's value; NaN is one value.
+    """Mean of ``wanted`` (N, q) over all other rows with the same value; NaN is one value.
 
-    A row whose value no other has gets the mean of the neighbouring values, or of all rows if values are categories.
+    A row with a unique value gets the mean of the neighbouring values, or of all rows if values are categories.
     """
     order = np.argsort(values, kind="stable")
     ordered, targets = values[order], wanted[order]
@@ -158,9 +158,9 @@ def _lines(values: NDArray, wanted: NDArray) -> NDArray:
 
 
 def copies(X: NDArray, is_category: NDArray, sources: NDArray) -> list[tuple[list[int], float]]:
-    """Return groups of columns of rows X (N, d) with nearly the same ranks, and how they correlate at least.
+    """Return groups of columns of rows X (N, d) with nearly the same ranks, and their least correlation.
 
-    Features of one source are no copies of each other. Categories are if they differ in the names of levels only.
+    Features of one source column are not copies of each other. Categories that differ only in level names are.
     """
     if X.shape[1] > _MOST_COLUMNS:
         return []

@@ -104,11 +104,11 @@ def _open_arrays(estimator: Any, X: Any, y: Any, sample_weight: Any, loss: str |
 
 
 def _kept_columns(estimator: Any, X: Any) -> Columns | None:
-    """Columns of the last fit, for a warm start: its maps know levels by their numbers."""
+    """Columns of the last fit, for a warm start: its maps refer to levels by number."""
     if not estimator.warm_start or not hasattr(estimator, "model_"):
         return None
     columns = estimator.model_.columns
-    # Another number of columns is refused later, with all that differs.
+    # Another number of columns is refused later, with all differences.
     return columns if columns is not None and np.shape(X)[1:] == (columns.n_columns,) else None
 
 
@@ -136,12 +136,12 @@ _N_PARTS = 1000
 def hold_out(rows: Rows, fraction: float) -> tuple[Rows, Rows]:
     """Return the rows to learn from, and about this fraction of them to hold out; equal rows stay together.
 
-    Where a side would be empty, the nearest fraction is taken that leaves both sides rows.
+    If a side would be empty, the nearest fraction is used for which both sides have rows.
     """
     numbers = rows.part_numbers(_N_PARTS)
     if len(numbers) < 2:
         raise ValueError(
-            "early_stopping needs rows to learn from and other rows to validate with, which must differ, got "
+            "early_stopping needs different rows to learn from and to validate with, got "
             f"n_samples={rows.summary.n_rows}. Give more rows, or set early_stopping=False."
         )
     stop = min(max(round(fraction * _N_PARTS), numbers[0] + 1), numbers[-1])

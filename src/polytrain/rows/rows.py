@@ -1,4 +1,4 @@
-"""Checked rows in one or more partitions, wherever these are, from the first look at them to placed columns."""
+"""Checked rows in one or more partitions: summarised in a first pass, placed by maps in a second."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MapRaw = Callable[[Callable[[Any], Any]], list[Any]]
 
 
 class Scored(NamedTuple):
-    """Scores (N, n_trains) of rows beside their targets or indices of labels, weights and hashes."""
+    """Scores (N, n_trains) of rows with their targets or indices of labels, weights and hashes."""
 
     scores: NDArray
     y: NDArray
@@ -102,7 +102,7 @@ class Rows:
 
     @property
     def feature_names(self) -> list[str] | None:
-        """Names of the features, if there are any: those of the columns, or of what they became."""
+        """Names of the features, if there are any: those of the columns or of their encodings."""
         columns = self.columns_of_any_type
         names = self.column_names if columns is None else columns.feature_names
         return None if names is None else [str(name) for name in names]
@@ -134,7 +134,7 @@ class Rows:
         return column_summaries(self.summary, self.sketch if with_values else None, weights)
 
     def _with_summary(self, summary: Summary | None, check: Check | None = None) -> Rows:
-        """Copy without a sketch, with this summary or one that is yet to be made, and perhaps other checks."""
+        """Copy without a sketch, with this summary or a later one, and perhaps other checks."""
         other = replace(self, check=check or self.check)
         if summary is not None:
             other.summary = summary
@@ -147,7 +147,7 @@ class Rows:
     def part(self, start: int, stop: int, n_parts: int, inside: bool = True) -> Rows:
         """Return some of several parts of the rows, or all others, with the summary of all.
 
-        The hash of a row says to which part it belongs: equal rows are together, wherever they are.
+        The hash of a row determines its part, so equal rows stay together.
         """
 
         def is_inside(hashes: NDArray, y: NDArray) -> NDArray:
@@ -164,7 +164,7 @@ class Rows:
     def set_apart(self, fraction: float) -> tuple[Rows, Rows]:
         """Return all rows but about this fraction of them, and that fraction, with summaries of their own.
 
-        The hash of a row and its targets, which are numbers, says to which side it belongs.
+        The hash of a row and its numeric targets determines its side.
         """
 
         def is_inside(hashes: NDArray, y: NDArray) -> NDArray:

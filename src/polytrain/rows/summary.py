@@ -71,7 +71,7 @@ class Summary:
         known = self.labels[np.minimum(index, len(self.labels) - 1)] == y
         if not known.all():
             raise ValueError(
-                f"y holds the label {y[~known].tolist()[0]!r}, which was not there when the labels were read first: "
+                f"y holds the label {y[~known].tolist()[0]!r}, which was missing when the labels were first read: "
                 f"{short_list(self.labels)}. Rows must be the same each time they are read."
             )
         return index
@@ -214,7 +214,7 @@ def row_hashes(X: NDArray) -> NDArray:
 
 
 def _mixed(hashes: NDArray) -> NDArray:
-    """Let every bit depend on all others."""
+    """Mix the bits, so that each depends on all others."""
     hashes = (hashes ^ (hashes >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
     return hashes ^ (hashes >> np.uint64(29))
 
@@ -229,7 +229,7 @@ def target_hashes(hashes: NDArray, y: NDArray) -> NDArray:
 def sketch_rows(X: NDArray, y: NDArray, weights: NDArray, summary: Summary) -> RowSketch:
     """Sketch one partition of rows of positive weight."""
     hashes, weights = row_hashes(X), weights / summary.largest_weight
-    if len(hashes) > SKETCH_ROWS:  # only rows that may be among the smallest need their targets
+    if len(hashes) > SKETCH_ROWS:  # only rows whose hashes may be among the smallest need targets
         kept = hashes <= np.unique(hashes)[:SKETCH_ROWS][-1]
         X, y, hashes, weights = X[kept], y[kept], hashes[kept], weights[kept]
     if summary.target is None:
@@ -258,7 +258,7 @@ def _with_values(low: float, high: float, values: NDArray, weights: NDArray) -> 
         ends = np.unique([low, high] if low <= high else [0.0])
         return ColumnSummary(float(ends[0]), float(ends[-1]), ends, np.ones(len(ends)), missing)
     distinct, place = np.unique(np.append(values[~is_missing], [low, high]), return_inverse=True)
-    # An end that the sketch lacks weighs as much as the lightest value.
+    # An end of the range that the sketch lacks gets the weight of the lightest value.
     totals = np.bincount(place[:-2], weights[~is_missing], minlength=len(distinct))
     totals[[0, -1]] = np.maximum(totals[[0, -1]], totals[totals > 0].min())
     return ColumnSummary(low, high, distinct, totals, missing)

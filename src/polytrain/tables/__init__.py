@@ -1,4 +1,4 @@
-"""Learn from tables in files and predict them: `fit_table` and `load_table_model` do what the commands do."""
+"""Learn from tables in files and predict them: `fit_table` and `load_table_model` are the commands in Python."""
 
 from polytrain.columns.forms import DEFAULT_MISSING
 from polytrain.tables.fitting import fit_table

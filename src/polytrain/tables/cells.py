@@ -23,7 +23,7 @@ from polytrain.texts import listed
 __all__ = ["FileCells", "RowReader", "match_texts", "read_other"]
 
 _TRUTH = Form("truth")
-# Least and largest value of offsets and weights, and what they are.
+# Smallest and largest value of offsets and weights, and a description of each.
 _OTHERS = {
     "offset": (-700.0, 700.0, "a number from -700 to 700, the logarithm of the exposure and not the exposure itself"),
     "weight": (0.0, 1e300, "a number that is not negative"),
@@ -80,7 +80,7 @@ class FileCells:
             return Form("date" if self._cells.kind == "date" else "number")
         if self.series.dtype == "category":
             return Form("text")
-        if decimal != "," and self._plain_numbers is not None:  # as in most columns; their texts need not be looked at
+        if decimal != "," and self._plain_numbers is not None:  # as in most columns; no need to read their texts
             return None if np.isnan(self._plain_numbers).all() else Form("number")
         texts = self.coded[1]
         return find_form(texts, decimal=decimal, delimiter=self._table.delimiter) if texts else None
@@ -109,7 +109,7 @@ class FileCells:
 
     @cached_property
     def _plain_numbers(self) -> NDArray | None:
-        """What pandas reads as finite numbers; None if any cell is something else."""
+        """The numbers that pandas reads; None unless all cells are finite numbers."""
         import pandas
 
         if self.series.dtype != "str":
@@ -232,23 +232,23 @@ class RowReader:
         return np.fromiter([*levels, None], dtype=object, count=len(levels) + 1)[codes]
 
     def tell_new(self) -> None:
-        """Say which columns had new categories, once all blocks are read."""
+        """Report which columns had new categories, once all blocks are read."""
         for column, (count, examples) in self._new.items():
             self._say(
-                f"note: column {column!r}: {count} cells hold categories that the training did not have, such as "
-                f"{listed(map(repr, examples))}; they count as the mean of all rows"
+                f"note: column {column!r}: {count} cells hold categories that were not in the training data, such as "
+                f"{listed(map(repr, examples))}; they are treated as the mean of all rows"
             )
 
 
 def _decimal_remedy(text: str, form: Form) -> str:
-    """Name the other decimal mark, if a cell is a number with that."""
+    """Suggest the other decimal mark if a cell is a number with it."""
     other, sign = (",", "comma") if form.decimal == "." else (".", "point")
     fits = form.kind == "number" and _with_decimal(form, other).parse(text) is not None
-    return f"; if a {sign} separates fractions in this file, pass {option('decimal', other)}" if fits else ""
+    return f"; if a {sign} is the decimal mark in this file, pass {option('decimal', other)}" if fits else ""
 
 
 def _with_decimal(form: Form, decimal: str | None) -> Form:
-    """Return a form of numbers with another decimal mark; the separator of thousands gives way."""
+    """Return a form of numbers with another decimal mark; the separator of thousands changes if it is the same."""
     if form.kind != "number" or decimal is None:
         return form
     other = "," if decimal == "." else "."

@@ -1,4 +1,4 @@
-"""Fit a model to a table, and measure its error on rows that it has not learned from."""
+"""Fit a model to a table, and measure its error by cross-validation."""
 
 from __future__ import annotations
 
@@ -59,26 +59,26 @@ def fit_table(
     Parameters
     ----------
     path : path-like
-        CSV and its kin, packed or not, JSON lines, Parquet, .npy or .npz.
+        CSV and similar text, compressed or not, JSON lines, Parquet, .npy or .npz.
     target : str, int, or list of these
         The columns to predict, by name or position; -1 is the last column.
     reading : ReadOptions, optional
         How the file is read; detected by default.
     folds : int, default=3
-        Folds of a cross-validation that measures the error; 0 does without.
+        Folds of a cross-validation that measures the error; 0 for none.
     metric : str, optional
-        What is measured, see `polytrain.evaluation.loss_metrics`; by default "error", "rmse" or, for losses that have
+        The metric, see `polytrain.evaluation.loss_metrics`; by default "error", "rmse" or, for losses that have
         one, "deviance".
     seed : int, default=0
         Seed of folds and starts.
     say : callable, optional
-        Called with lines about what was understood, and about progress.
+        Called with notes about the table, and about progress.
     spell : callable, optional
         Writes options that notes name, given name and value; by default as keyword arguments.
     on_fitted : callable, optional
         Called with the fitted model before its error is measured.
     **parameters
-        More about the columns: entries of `TableOptions`, such as ``drop``, ``offset`` and ``weight``; and parameters
+        Options of the columns, entries of `TableOptions`, such as ``drop``, ``offset`` and ``weight``; and parameters
         of `polytrain.TensorTrainClassifier` or `polytrain.TensorTrainRegressor`, such as ``loss``.
 
     Returns
@@ -106,7 +106,7 @@ def fit_table(
     known = {field.name for field in fields(TableOptions)}
     given = {name: parameters.pop(name) for name in known & parameters.keys()}
     if parameters.get("loss") in {*loss_names("regression")} - {*loss_names("classification")}:
-        given |= {"task": "regression"} if given.get("task", "auto") == "auto" else {}  # few counts are no labels then
+        given |= {"task": "regression"} if given.get("task", "auto") == "auto" else {}  # few counts are numbers then
     options = TableOptions(target, **given)
     with open_table_file(path, reading or ReadOptions()) as table:
         for note in table.notes:
@@ -120,7 +120,7 @@ def fit_table(
     takers = [name for name in loss_names("regression") if get_loss(name).link == "log"]
     if "offset" in rows.others and estimator.loss not in takers:
         raise TableError(
-            f"{option('offset', rows.layout.offset)} belongs to counts and amounts. Leave it out, or pass "
+            f"{option('offset', rows.layout.offset)} applies to counts and amounts only. Leave it out, or pass "
             f"{' or '.join(option('loss', name) for name in takers)}."
         )
     metric = _checked_metric(metric, estimator, rows.is_classification)
@@ -132,7 +132,7 @@ def fit_table(
     talk(f"fitting {len(X)} rows, {X.shape[1]} columns")
     fit_started = time.perf_counter()
     with warnings.catch_warnings():
-        if say is not None:  # it is told them instead
+        if say is not None:  # the estimator gets them in another way
             warnings.simplefilter("ignore", DataWarning)
         estimator.fit(X, y, **rows.others)
     for text in estimator.warnings_:
@@ -169,7 +169,7 @@ def _make_estimator(is_classification: bool, parameters: dict[str, Any]) -> Any:
 
 
 def _checked_metric(metric: str | None, estimator: Any, is_classification: bool) -> str:
-    """Return the metric that is asked for, or else the one that models with this loss are judged by."""
+    """Return the given metric, or else the main one for this loss."""
     loss = estimator.loss if estimator.loss in loss_names("regression") else "squared"  # the fit refuses others
     known = loss_metrics(loss, is_classification)
     if metric not in (None, *known):
@@ -206,7 +206,7 @@ def _cross_validate(model: Any, rows: _Rows, metric: str, n_folds: int, seed: in
         if classify and len(np.unique(y[learned])) < 2:
             continue
         X, targets, others = known = _take(rows, learned)
-        with warnings.catch_warnings(action="ignore", category=UserWarning):  # the same was said of all rows
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # shown for all rows
             fitted = clone(model).fit(X, targets, **others)
         figures = _figures(fitted, known, _take(rows, tested), names)
         say(f"fold {number} of {len(splits)}: {metric_text(metric, figures['model'][metric], fitted.model_.loss)}")
@@ -251,7 +251,7 @@ def _figures(
 
 
 def _of_known(answers: Answers, names: Sequence[str]) -> dict[str, float | None]:
-    """Metrics of rows; those of classes that the model does not know, -1, are wrong and have no probability."""
+    """Metrics of rows; classes unknown to the model, -1, count as wrong and have no probability."""
     known = np.ones(answers.n, dtype=bool) if answers.labels is None else answers.y >= 0
     figures = answers.only(known).figures(names) if known.any() else dict.fromkeys(names)
     return figures | (answers.figures(["error"]) if "error" in names else {})

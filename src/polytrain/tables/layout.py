@@ -26,7 +26,7 @@ class Layout:
 
     ``names`` are those of all its columns, in order; ``targets`` are some of them, and empty where the model was not
     fitted from a table. ``offset`` and ``weight`` are those of the columns that held offsets and weights, None without.
-    Columns are found by name if ``named``, else by position. ``forms`` say how text is to be read as numbers or dates;
+    Columns are found by name if ``named``, else by position. ``forms`` define how text is read as numbers or dates;
     where a column has none, it is detected in each file. ``missing`` are the texts that stand for a missing value,
     besides the empty cell.
     """
@@ -49,9 +49,9 @@ class Layout:
         """Return the layout of a model that was not fitted from a file, but from an array or a frame."""
         columns = fitted_columns(estimator)
         names = tuple(map(str, getattr(estimator, "feature_names_in_", position_names(len(columns)))))
-        # In a frame, a question mark may be a category like others.
+        # In a frame, a question mark may be an ordinary category.
         levels = {text_of(level).strip() for column in columns for level in getattr(column, "levels", ())}
-        # Dates are written as in the frame, unless a file shows it as well.
+        # Dates are written as in the frame, unless a file has another form.
         patterns = {name: getattr(column, "pattern", "iso") for name, column in zip(names, columns, strict=True)}
         forms = {name: Form("date", pattern=pattern) for name, pattern in patterns.items() if pattern != "iso"}
         missing = tuple(text for text in DEFAULT_MISSING if text not in levels)
@@ -78,7 +78,7 @@ class Layout:
             without = ", the target included" if self.targets else ""
             raise TableError(
                 f"{table.label} has {len(table.names)} columns, but the model was fitted on {len(self.names)}{without}."
-                " Bring the same columns in the same order."
+                " Give the same columns in the same order."
             )
         places = {name: k for k, name in enumerate(known)}
         if lacking := [name for name in names if name not in places]:
@@ -103,9 +103,7 @@ class Layout:
     def find_targets(self, table: TableFile, given: Sequence[str | int] | None, wanted: int) -> list[int]:
         """Return where the ``wanted`` targets are in ``table``: those that are given, or those of the training."""
         if given is None and not self.targets:
-            raise TableError(
-                f"the model file does not say which column is the target. Name it with {option('target')}."
-            )
+            raise TableError(f"the model file does not name the target. Name it with {option('target')}.")
         if given is None:
             return self.find(table, self.targets)
         if len(given) != wanted:
@@ -156,7 +154,7 @@ def write_section(layout: Layout, training: dict[str, Fact], estimator: Any) -> 
 
 
 def read_section(content: dict[str, Any], estimator: Any) -> tuple[Layout, dict[str, Fact]]:
-    """Return layout and facts about the training; nothing is trusted, and what is wrong is a ValueError."""
+    """Return layout and facts about the training; nothing is trusted, and any problem raises a ValueError."""
     section = read_entries("the table", content, {"layout": Layout, "training": dict[str, Fact]})
     layout = section["layout"]
     for name in ("names", "targets", "missing"):

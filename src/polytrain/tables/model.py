@@ -52,12 +52,12 @@ class PreparedBlock:
 
 @dataclass(frozen=True)
 class TableModel:
-    """A fitted estimator that knows how to read tables.
+    """A fitted estimator that can read its tables from files.
 
     Attributes
     ----------
     estimator : estimator
-        A fitted classifier or regressor. It knows its columns, of any type.
+        A fitted classifier or regressor, which encodes its columns of any type.
     layout : Layout
         Where the columns are in a file, and how they are written.
     training : dict
@@ -85,14 +85,14 @@ class TableModel:
 
     @cached_property
     def view(self) -> ModelView:
-        """The model as explanations see it: names and levels of the columns; its rows are features."""
+        """The view of the model for explanations, with names and levels of the columns; its rows are features."""
         # Columns of arrays have no names but those of their positions.
         has_names = self.fitted.columns is not None or hasattr(self.estimator, "feature_names_in_")
         names = None if has_names else list(self.layout.names)
         return read_model(self.estimator, names).on_features()
 
     def summary(self) -> Summary:
-        """Return what there is to know about the fit, as ``estimator.summary()`` does, with the names of the file."""
+        """Summarise the fit as ``estimator.summary()`` does, with the names of the file."""
         return Summary.of(self.estimator, self.view)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -140,10 +140,10 @@ class TableModel:
         offset, weight : str or int, optional
             Columns of offsets and of weights, if they differ from training.
         decimal : {".", ","}, optional
-            What separates fractions, if it differs from training.
+            The decimal mark, if it differs from training.
         say : callable, optional
-            Called with notes: how columns are written, where that was detected, and, after the last block, which
-            columns had categories that the training did not have; these count as the mean of all rows.
+            Called with notes: detected forms of columns and, after the last block, columns with categories that
+            were not in the training data; these are treated as the mean of all rows.
         """
         if with_target and self.is_classifier and not self.fitted.one_output:
             raise TableError(
@@ -181,7 +181,7 @@ class TableModel:
         return self.layout.find_other(table, "offset", given)
 
     def _features(self, frame: Any, table: TableFile) -> NDArray:
-        """Features of rows, (N, d), with missing ones only where the model's functions know them."""
+        """Features of rows, (N, d), with missing values only where the model's functions can take them."""
         columns = self.fitted.columns
         X = frame.to_numpy(dtype=np.float64) if columns is None else columns.encode(frame)
         for k in np.flatnonzero(np.isnan(X).any(axis=0)).tolist():
@@ -205,7 +205,7 @@ class TableModel:
             return y if len(columns) > 1 else y[:, 0]
         cells = columns[0]
         codes, texts = cells.coded
-        if set(map(str, classes)) == {"True", "False"}:  # in whatever case a file has them
+        if set(map(str, classes)) == {"True", "False"}:  # in any case
             texts = [text.capitalize() for text in texts]
         for form in [self.layout.forms[name] for name in self.layout.targets if name in self.layout.forms]:
             texts = [text if (number := form.parse(text)) is None else text_of(number) for text in texts]
@@ -272,7 +272,7 @@ class TableModel:
         path : path-like
             The file; rows whose target is missing are left out.
         train : path-like, optional
-            Training rows, from which a linear model learns; it is then measured on the same rows.
+            Training rows for a linear model, which is then evaluated on the rows of ``path``.
         reading : ReadOptions, optional
             How the files are read; detected by default.
         say : callable, optional
@@ -344,10 +344,10 @@ class TableModel:
         table : TableFile
             The table.
         numbers : sequence of int
-            Which of the rows of data, 0 for the first.
+            Numbers of the rows of data, 0 for the first.
         background : {"training", "data"}
-            How columns are distributed where a row's own value is left out: as in training, those of polynomials evenly
-            over their range, or as in the table.
+            Distribution of a column where a row's own value is left out: as in training (for polynomials, uniform over
+            their range), or as in the table.
         **options
             See `blocks`.
 
@@ -360,8 +360,8 @@ class TableModel:
         """
         if background == "training" and any(feature_map.measure() is None for feature_map in self.fitted.maps):
             raise TableError(
-                "this model does not know how its columns were distributed in training. Pass "
-                f"{option('background', 'data')}, with a table that is like the training's."
+                "the distribution of the columns in training is not known. Pass "
+                f"{option('background', 'data')}, with a table that resembles the training data."
             )
         found: dict[int, tuple[NDArray, tuple[str, ...], str]] = {}
         sample, start, indexes = RowSample(), 0, self.layout.find(table, column_names(self.layout, self.estimator))

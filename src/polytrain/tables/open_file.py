@@ -1,4 +1,4 @@
-"""Open tables in files of all kinds, which their first bytes tell apart.
+"""Open tables in files of all kinds, which are recognised by their first bytes.
 
 Cells of text files stay text here: 007 may be a category and 1.234 a thousand, which is decided once, from all rows.
 """
@@ -31,11 +31,11 @@ __all__ = ["open_table_file"]
 
 # Bytes of the sample that shows encoding and layout; more of them where lines are very long.
 _SNIFF_BYTES, _MAX_SNIFF_BYTES = 1 << 20, 1 << 23
-# Files that unpack to more than both of these are refused: a factor, and bytes.
+# Files that decompress to more than both of these are refused: a factor, and bytes.
 _MAX_PACKING, _MAX_UNPACKED_BYTES = 100, 1 << 30
-# Cells that JSON objects with few of many keys may become.
+# Largest number of cells from JSON objects that each lack most keys.
 _MAX_SPARSE_CELLS = 1 << 24
-_ANEW = "It is damaged or cut short; fetch or write it again"
+_ANEW = "It is damaged or truncated; download or write it again"
 _JSON_REMEDY = (
     "Save it as CSV or as JSON lines, one object of plain values in each line, such as with pandas: "
     "frame.to_json('table.jsonl', orient='records', lines=True)"
@@ -50,9 +50,9 @@ _Path = str | os.PathLike[str]
 
 
 def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOptions()) -> TableFile:  # noqa: B008
-    r"""Open a table: CSV and its kin, JSON, Parquet, Feather, Excel, .npy or .npz.
+    r"""Open a table: CSV and similar text, JSON, Parquet, Feather, Excel, .npy or .npz.
 
-    What a file is follows from its first bytes. Text may be packed with gzip, bzip2, xz, zstd or zip.
+    The kind of a file follows from its first bytes. Text may be packed with gzip, bzip2, xz, zstd or zip.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOpt
         if kind == "text":
             table = open_text(stream, label, options)
         elif kind != "json" and (str(path) == "-" or packed not in (None, "npz", "excel")):
-            raise TableError(f"{label} holds a {kind} file, which is only read from a file that is not packed.")
+            raise TableError(f"{label} holds a {kind} file, which is only read from an uncompressed file.")
         else:
             with reading(label, _REMEDIES.get(kind, _ANEW)):
                 table = _open_typed(path, kind, stream, label, options)
@@ -233,7 +233,7 @@ def _open_typed(path: _Path, kind: str, stream: _Bytes, label: str, options: Rea
 
 
 def _to_frame(table: Any) -> Any:
-    table.validate(full=True)  # what a damaged file says of its memory is not checked otherwise
+    table.validate(full=True)  # the memory that a damaged file claims is not checked otherwise
     return table.to_pandas(ignore_metadata=True, date_as_object=False)
 
 
@@ -276,9 +276,9 @@ def _array_frame(name: str, array: Any, label: str) -> Any:
     if array.dtype.kind in "US":
         array = np.ascontiguousarray(array.astype(str))
         if (array.view(np.uint32) > 0x10FFFF).any():
-            raise ValueError("some text has characters that do not exist")
+            raise ValueError("some text has invalid characters")
     elif not array.dtype.isnative or (array.dtype.kind == "f" and array.itemsize not in (4, 8)):
-        with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float64 is refused as infinite
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond float64 are refused as infinite
             array = array.astype(np.float64 if array.dtype.kind == "f" else array.dtype.newbyteorder("="))
     check_width(array.shape[-1] if array.ndim == 2 else 1, label)
     return pandas.DataFrame(array, columns=[name] if array.ndim == 1 else [f"{name}{k}" for k in range(array.shape[1])])
@@ -293,7 +293,7 @@ def _read_objects(stream: _Bytes, label: str, encoding: str) -> list[dict[str, A
         try:
             content = json.loads(line) if line.strip() else []
         except (ValueError, RecursionError) as error:
-            what = str(error).partition(";")[0]  # Python would also say how to allow numbers of many digits
+            what = str(error).partition(";")[0]  # without Python's advice about long numbers
             where = label if is_array else f"{label}, line {number}"
             raise TableError(f"{where}: this is not valid JSON: {what:.100}. {_JSON_REMEDY}.") from None
         objects += content if isinstance(content, list) else [content]
@@ -304,7 +304,7 @@ def _read_objects(stream: _Bytes, label: str, encoding: str) -> list[dict[str, A
     check_width(n_keys, label)
     if len(objects) * n_keys > max(_MAX_SPARSE_CELLS, 4 * stream.n_read):
         raise TableError(
-            f"{label}: its {len(objects)} objects have {n_keys} different keys, of which each object has few; nearly "
+            f"{label}: its {len(objects)} objects have {n_keys} different keys, few of them in each object; nearly "
             "all cells of such a table are missing. Give the objects the same keys."
         )
     return objects

@@ -12,7 +12,7 @@ from polytrain.texts import printable
 
 __all__ = ["ReadOptions", "Say", "TableError", "TableOptions", "option", "reading", "spell_options"]
 
-#: Takes a line about what was understood.
+#: Takes a note about the table or the progress.
 Say = Callable[[str], None]
 
 _OPTION = re.compile("\0([a-z_]+)\0([^\0]*)\0")
@@ -37,7 +37,7 @@ def spell_options(message: str, spell: Callable[[str, str], str] | None = None) 
 
 
 class TableError(ValueError):
-    """A table that cannot be read, or that does not fit what it is used for.
+    """A table that cannot be read, or is not suitable for its use.
 
     The message names the remedy; an `option` in it is spelled as a keyword argument.
     """
@@ -67,9 +67,9 @@ class ReadOptions:
     header : {"auto", "yes", "no"}
         Whether the first row of a text file holds the names of the columns; "auto": if it holds text only.
     delimiter : str, optional
-        What separates the cells of a text file; detected by default.
+        Separator of the cells of a text file; detected by default.
     encoding : str, optional
-        Encoding of a text file; by default UTF-8, UTF-16 with a byte order mark and Windows-1252 are told apart.
+        Encoding of a text file; by default UTF-8, UTF-16 with a byte order mark, or Windows-1252.
     """
 
     header: str = "auto"
@@ -93,11 +93,11 @@ class TableOptions:
     target : str, int, or sequence of these
         The column to predict; several columns of numbers make a model with several outputs.
     task : {"auto", "classification", "regression"}
-        "auto": text is labels, and so are at most ten different whole numbers; other numbers are predicted as such.
+        "auto": text and at most ten different whole numbers are labels; all other numbers are regression targets.
     drop, keep : str, int, or sequence of these
         Columns to leave out; columns to learn from although they look like identifiers.
     categorical : str, int, or sequence of these
-        Columns of numbers that are categories.
+        Numeric columns that are categories.
     offset, weight : str or int, optional
         Columns that are not learned from but hold the offset of each row, the logarithm of its exposure, and its
         weight.
@@ -123,7 +123,7 @@ class TableOptions:
     def __post_init__(self) -> None:
         for name in ("drop", "keep", "categorical", "missing"):
             value = getattr(self, name)
-            if isinstance(value, str | int):  # one of them, not its letters
+            if isinstance(value, str | int):  # a single column, not its characters
                 object.__setattr__(self, name, (value,))
         for name, allowed in (("task", ("auto", "classification", "regression")), ("decimal", (None, ".", ","))):
             if (value := getattr(self, name)) not in allowed:

@@ -32,9 +32,9 @@ class TableFile:
     named : bool
         Whether the file has names.
     notes : list of str
-        What was understood that is not obvious: encoding, compression, delimiter, columns renamed.
+        Notes about the reading: encoding, compression, delimiter, renamed columns.
     delimiter : str or None
-        What separates the cells of a text file; None for files of other kinds.
+        Separator of the cells of a text file; None for files of other kinds.
     """
 
     label: str
@@ -77,10 +77,10 @@ def make_table(
 
 
 def check_width(n_columns: int, label: str) -> None:
-    """Refuse a table that no model is learned from, before its cells take memory."""
+    """Refuse a table with too many columns before its cells take memory."""
     if n_columns > _MAX_COLUMNS:
         raise TableError(
-            f"{label} has {n_columns} columns, and at most {_MAX_COLUMNS} are read. Leave some out, or check that rows "
+            f"{label} has {n_columns} columns, more than {_MAX_COLUMNS}. Leave some out, or check that rows "
             "and columns are not exchanged."
         )
 

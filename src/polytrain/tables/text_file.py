@@ -84,7 +84,7 @@ class _TextRows:
         if len(row) != self.width:
             raise TableError(
                 f"{self.label}, line {line}: {len(row)} cells, but {self.width} in the first row. Fix the line, or "
-                f"name what separates the cells ({option('delimiter')})."
+                f"name the separator of the cells ({option('delimiter')})."
             )
 
     def _rows(self) -> Iterator[_Row]:
@@ -130,7 +130,7 @@ def _read_rows(lines: Iterable[str], delimiter: str, n_skipped: int, strict: boo
 def _sample_rows(lines: list[str], delimiter: str, n_skipped: int, n_rows: int) -> list[_Row]:
     """Return the first rows, with stripped cells."""
     rows = []
-    with contextlib.suppress(csv.Error):  # a cell of more than 128 KiB, which is told when it is read
+    with contextlib.suppress(csv.Error):  # a cell of more than 128 KiB, which is reported when it is read
         for line, row in _read_rows(lines[n_skipped:], delimiter, n_skipped):
             if (cells := [cell.strip() for cell in row]) != [""]:
                 rows.append((line, cells))
@@ -139,7 +139,7 @@ def _sample_rows(lines: list[str], delimiter: str, n_skipped: int, n_rows: int) 
     return rows
 
 
-# --- what a sample shows ---
+# --- the layout, from a sample ---
 
 
 def _find_encoding(stream: Any, encoding: str | None, label: str) -> tuple[str, list[str]]:
@@ -176,7 +176,7 @@ def _find_layout(lines: list[str], delimiter: str | None, notes: list[str]) -> t
     n_skipped = n_comments = 0
     if lines and (said := _SEPARATOR.fullmatch(lines[0])):
         n_skipped, delimiter = 1, delimiter or said[1]
-        notes.append(f"the first line says that cells are separated by {_DELIMITERS.get(said[1], repr(said[1]))}")
+        notes.append(f"as the first line says, cells are separated by {_DELIMITERS.get(said[1], repr(said[1]))}")
     for number, line in enumerate(lines[n_skipped:], start=n_skipped):
         if line.lstrip().startswith("#"):
             n_skipped, n_comments = number + 1, n_comments + 1
@@ -192,7 +192,7 @@ def _find_layout(lines: list[str], delimiter: str | None, notes: list[str]) -> t
 
 
 def _find_delimiter(lines: list[str]) -> str:
-    """Return what cuts all rows into the same number of cells, and leaves cells that hold no other delimiter."""
+    """Return the delimiter that cuts all rows into the same number of cells without other delimiters in them."""
     scores: dict[str, tuple[float, int]] = {}
     for delimiter in _DELIMITERS:
         if delimiter == " " and scores:
@@ -208,7 +208,7 @@ def _find_delimiter(lines: list[str]) -> str:
         scores[delimiter] = round(whole, 3), len(first)
     if scores:
         return max(scores, key=lambda delimiter: scores[delimiter])  # the first of equals
-    # Rows differ. The first line shows what was meant, and the error names the line that is wrong.
+    # Rows differ. The first line decides, and the error names the line that differs.
     outside = "".join(next((line for line in lines if line.strip()), "").split('"')[::2])
     return max([*_DELIMITERS][:-1], key=outside.count)  # the first of equals
 
@@ -235,7 +235,7 @@ def _find_names(cells: list[list[str]], has_header: bool) -> list[str] | None:
 
 
 def looks_like_header(first: Sequence[str]) -> bool:
-    """Whether a first row holds names: text, and neither numbers nor dates nor what stands for a missing value.
+    """Whether a first row holds names: text, and neither numbers nor dates nor missing values.
 
     >>> looks_like_header(["", "price", "price 2"]), looks_like_header(["red", "2.5"]), looks_like_header(["a", "?"])
     (True, False, False)

@@ -1,4 +1,4 @@
-"""Read a whole training table: detect what its columns hold, and choose those to learn from."""
+"""Read a whole training table: detect the kinds of its columns, and choose those to learn from."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class TrainingTable:
     """A training table for an estimator: a frame X, and labels or numbers y, (N,) or (N, n_targets).
 
     ``others`` are further arguments of its ``fit``: "offset" and "sample_weight", (N,), where columns hold them.
-    ``n_dropped`` rows without target were left out, and ``n_missing`` cells are missing. ``notes`` say how columns were
-    understood, and why some were left out; options in them are marked as in `TableError`.
+    ``n_dropped`` rows without target were left out, and ``n_missing`` cells are missing. ``notes`` tell how columns
+    were interpreted, and why some were left out; options in them are marked as in `TableError`.
     """
 
     X: Any
@@ -45,7 +45,7 @@ class TrainingTable:
 
 
 def read_training_table(table: TableFile, options: TableOptions) -> TrainingTable:
-    """Read a table and detect what its columns hold."""
+    """Read a table and detect the kinds of its columns."""
     from pandas import DataFrame
     from pandas.api.types import infer_dtype
 
@@ -86,7 +86,7 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
         )
     typed = typed[rows].reset_index(drop=True)
     if len(typed) < 2:
-        raise TableError(f"{table.label} holds one row only. Name a file with more.")
+        raise TableError(f"{table.label} holds only one row. Name a file with more.")
     is_truth = infer_dtype(frame.iloc[:, targets[0]], skipna=True) == "boolean"
     y, classify = _targets(typed[goals], is_truth, table.label, options)
     reasons = {
@@ -123,15 +123,15 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
     )
 
 
-# --- what columns hold ---
+# --- the kinds of columns ---
 
 
 def _find_forms(
     cells: dict[int, FileCells], categorical: set[int], others: Collection[int], decimal: str | None
 ) -> dict[int, Form | None]:
-    """Return what columns hold, None where all cells are missing; ``others`` are checked when they are read."""
+    """Return the cells of columns, None where all are missing; ``others`` are checked when they are read."""
     forms = {k: Form("text") if k in categorical else _find_form(cells[k], decimal, k in others) for k in cells}
-    # In a table in which commas separate fractions, 1.234 may be 1234.
+    # In a table with decimal commas, 1.234 may be 1234.
     has_comma = any(form is not None and form.decimal == "," and not form.guessed for form in forms.values())
     for k, form in forms.items():
         if has_comma and decimal is None and form is not None and form.is_plain and not cells[k].is_typed:
@@ -141,7 +141,7 @@ def _find_forms(
 
 
 def _find_form(cells: FileCells, decimal: str | None, takes_odd: bool) -> Form | None:
-    """Return what a column holds, None if all cells are missing; odd cells among numbers are refused, or taken."""
+    """Return the cells of a column, None if all are missing; odd cells among numbers are refused or accepted."""
     form = cells.find_form(decimal)
     if form is None or cells.is_typed:
         return form
@@ -166,7 +166,7 @@ def _values(cells: FileCells, form: Form | None) -> Any:
 def _odd_cell(cells: FileCells, row: int, decimal: str | None) -> TableError:
     text = cells[row]
     is_decimal = decimal is None and "," in text and is_number(text.replace(",", "."))
-    comma = f"; if a comma separates fractions, pass {option('decimal', ',')}" if is_decimal else ""
+    comma = f"; if the comma is the decimal mark, pass {option('decimal', ',')}" if is_decimal else ""
     return TableError(
         f"{cells.place(row)}: column {cells.name!r} holds numbers, but here {text!r:.60}. Fix the cell, name it as "
         f"missing ({option('missing', text)}), or encode the column as categories "
@@ -215,7 +215,7 @@ def _targets(goals: Any, is_truth: bool, label: str, options: TableOptions) -> t
 
 
 def _reason_to_leave_out(column: Any, form: Form | None, kept: bool) -> str | None:
-    """Say why a column is left out; None for one that is used."""
+    """Return the reason to leave out a column; None for one that is used."""
     keep, count = f"; keep it with {option('keep', column.name)}", column.nunique()
     if column.nunique(dropna=False) < 2:
         return "it has a single value, or none"

@@ -1,4 +1,4 @@
-"""Checks of arguments that several modules share; each message names the argument, its value and the remedy."""
+"""Shared checks of arguments; each message names the argument, its value and the remedy."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Polynomial:
         Number of variables ``d``. Needed only if there is no term and no ``degrees`` to count them by.
     degrees : sequence of d int, optional
         Highest exponent allowed for each variable (the pure-power degrees), which sets the dimensions of the tensor
-        of coefficients. Those that occur, by default.
+        of coefficients. By default those that occur.
 
     Examples
     --------
@@ -207,7 +207,7 @@ class Polynomial:
             rounding. With None the train is not rounded, and every coefficient stays exactly as it is; its ranks are
             then the smallest that would do for any values of these coefficients.
         max_rank : int, optional
-            Largest rank. It wins over ``tol``.
+            Largest rank. It takes precedence over ``tol``.
         max_size : int, default=10**8
             Refuse to build a train of more numbers than this, before rounding.
 
@@ -285,7 +285,7 @@ class Polynomial:
         return hash((self.n_variables, *self.terms.items()))
 
     def allclose(self, other: Polynomial, rtol: float = 1e-8, atol: float = 0.0) -> bool:
-        """Tell whether two polynomials have nearly the same coefficients; ``==`` asks for exactly the same.
+        """Return whether two polynomials have nearly the same coefficients; ``==`` compares them exactly.
 
         The norm of the difference of the coefficients may be ``atol`` plus ``rtol`` times the larger of the two norms.
         The declared ``degrees`` do not matter.

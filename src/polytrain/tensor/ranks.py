@@ -37,7 +37,7 @@ def rank_bounds(dims: Sequence[int]) -> tuple[int, ...]:
 
 
 def clip_ranks(dims: Sequence[int], rank: int | Sequence[int]) -> tuple[int, ...]:
-    """Cut the wanted ranks to those that a train can have.
+    """Clip ranks to those that a train can have.
 
     A rank above ``rank_bounds``, or above the next rank times the dimension between them, adds nothing to what a train
     can hold: the result has ``r_k <= r_{k-1} n_k`` and ``r_{k-1} <= n_k r_k`` everywhere.

@@ -40,7 +40,7 @@ class TrainStack:
         self._prepared: dict[tuple[np.dtype[Any], bool], Callable[[Array], Array]] = {}
 
     def block_rows(self) -> int:
-        """Rows that are evaluated at once; rounding depends on where blocks begin, and on nothing else."""
+        """Rows that are evaluated at once; rounding depends only on the boundaries of blocks."""
         return max(1, min(_COMPILED_ROWS if native.is_here() else _PLAIN_ROWS, _BLOCK_SCORES // len(self._trains)))
 
     def evaluate(
@@ -70,7 +70,7 @@ class TrainStack:
                 evaluate_block(start)
         else:
             with ThreadPoolExecutor(min(n_threads, len(starts))) as pool:
-                list(pool.map(evaluate_block, starts))  # the list makes an error in a thread surface here
+                list(pool.map(evaluate_block, starts))  # the list raises errors of threads here
         return result
 
     def _compiled(self, dtype: np.dtype[Any]) -> Callable[[Array], Array]:

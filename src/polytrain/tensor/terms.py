@@ -25,7 +25,7 @@ _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
 def collect_terms(exponents: Array, coefficients: Array) -> tuple[Array, Array]:
-    """Sort the terms, lowest total degree first, add like ones up and drop zeros."""
+    """Sort the terms, lowest total degree first, add up like terms and drop zeros."""
     # lexsort takes the most important key last.
     order = np.lexsort((*(-exponents.T[::-1]), exponents.sum(axis=1)))
     exponents, coefficients = exponents[order], coefficients[order]

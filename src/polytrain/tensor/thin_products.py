@@ -1,6 +1,6 @@
 """Products of a small matrix with very many rows, cut into pieces that BLAS multiplies fastest.
 
-A thin product spends more time on rearranging its operands than on arithmetic. OpenBLAS leaves that out for products of
+A thin product spends more time on rearranging its operands than on arithmetic. OpenBLAS skips that for products of
 up to a million multiplications on processors with AVX-512, and small pieces stay in cache on all of them: they reach
 1.2 to 1.8 times the rate of one product over all rows for ranks up to 16.
 """

@@ -110,7 +110,7 @@ class TensorTrain:
             Allowed norm of the error, relative to the norm of the tensor. With 0, only singular values at the level
             of rounding are dropped.
         max_rank : int, optional
-            Largest rank. It wins over ``tol``.
+            Largest rank. It takes precedence over ``tol``.
 
         Examples
         --------
@@ -331,7 +331,7 @@ class TensorTrain:
         """Return the Frobenius norm, the square root of the sum of the squared entries.
 
         It is the norm of one core of the orthogonalised train, in float64: neither cancellation between large cores
-        nor the length of the train spoils it.
+        nor the length of the train affects it.
 
         Examples
         --------
@@ -360,12 +360,12 @@ class TensorTrain:
         return TensorTrain(cores)
 
     def is_left_orthogonal(self, position: int) -> bool:
-        """Tell whether core ``position`` has orthonormal columns as an (r_{k-1} n_k, r_k) matrix."""
+        """Return whether core ``position`` has orthonormal columns as an (r_{k-1} n_k, r_k) matrix."""
         core = self._cores[self._check_position(position)]
         return _has_orthonormal_columns(core.reshape(-1, core.shape[2]))
 
     def is_right_orthogonal(self, position: int) -> bool:
-        """Tell whether core ``position`` has orthonormal rows as an (r_{k-1}, n_k r_k) matrix."""
+        """Return whether core ``position`` has orthonormal rows as an (r_{k-1}, n_k r_k) matrix."""
         core = self._cores[self._check_position(position)]
         return _has_orthonormal_columns(core.reshape(core.shape[0], -1).T)
 
@@ -377,7 +377,7 @@ class TensorTrain:
         tol : float, default=1e-10
             Allowed norm of the error, relative to the norm of the tensor.
         max_rank : int, optional
-            Largest rank. It wins over ``tol``; the error is then at most ``sqrt(d - 1)`` times the best possible.
+            Largest rank. It takes precedence over ``tol``; the error is then at most ``sqrt(d - 1)`` times the least.
 
         Examples
         --------
@@ -391,7 +391,7 @@ class TensorTrain:
         return TensorTrain(round_cores(self._cores, tol, max_rank))
 
     def allclose(self, other: TensorTrain, rtol: float = 1e-8, atol: float = 0.0) -> bool:
-        """Tell whether two trains of the same dimensions hold the same tensor, whatever their cores.
+        """Return whether two trains of the same dimensions represent the same tensor, even with different cores.
 
         The norm of the difference may be ``atol`` plus ``rtol`` times the larger of the two norms.
 
@@ -442,7 +442,7 @@ def _check_cores(arrays: Sequence[Array]) -> None:
 
 
 def _has_orthonormal_columns(matrix: Array) -> bool:
-    """Tell whether matrix' matrix is the identity, to half of the digits of its type."""
+    """Whether matrix' matrix is the identity, to half of the digits of its type."""
     gram = matrix.T @ matrix
     return bool(np.abs(gram - np.eye(len(gram))).max() <= np.finfo(matrix.dtype).eps ** 0.5)
 

@@ -1,7 +1,7 @@
-"""The questions that the sweep and the core solvers may ask about the rows, and the answers that are remembered.
+"""The queries of the sweep and the core solvers about the rows, with cached answers.
 
-Engines differ in where the rows live and how a question reaches them. The rest is here: which core is the present one,
-and which loss and moments are still valid.
+Engines differ in where the rows live and how a question reaches them. Everything else is here: the position of the
+present core, and the loss and moments that are still valid.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class CoreRows(AbstractContextManager[Any]):
     _loss_tried: float
 
     def __exit__(self, *error: object) -> None:
-        """Release whatever is held outside of this process's memory; nothing by default."""
+        """Release resources outside of this process's memory; nothing by default."""
 
     # --- how a question reaches the rows ------------------------------------------------------------------------------
 
@@ -49,7 +49,7 @@ class CoreRows(AbstractContextManager[Any]):
 
     @abstractmethod
     def facts(self, need: Need) -> Facts:
-        """Return everything that a solver needs at the present scores, in one pass over the rows."""
+        """Return the requested facts at the present scores, in one pass over the rows."""
 
     def mean_loss(self) -> float:
         """Weighted mean of the loss at the present scores."""

@@ -2,7 +2,7 @@
 
 Threads would wait for each other between the many short calls into NumPy. Here every process owns every n-th block of
 rows for the whole fit, and only cores, gradients and the like travel: the features are written once to pages that all
-processes map. The pure tasks of ``tasks.py`` take 1.25 to 1.35 times as long: they score anew what a block remembers.
+processes map. The pure tasks of ``tasks.py`` take 1.25 to 1.35 times as long: they recompute scores that a block keeps.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def open_engine(rows: ProblemRows | Engine, loss: Loss, maps: MapList, n_process
             share((rows, loss, maps), {helper: partial(_share, first, step) for first, helper in enumerate(helpers, 1)})
         yield LocalEngine(rows, loss, maps, helpers)
         for helper in helpers:
-            with suppress(RuntimeError):  # all answers are here: one that is gone is not missed
+            with suppress(RuntimeError):  # all answers have arrived: helpers that ended are not needed
                 helper.send(None)
 
 

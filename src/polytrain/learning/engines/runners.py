@@ -1,4 +1,4 @@
-"""Runners: tasks on the workers of a Dask cluster, or in this process with results that wait on disk."""
+"""Runners: tasks on the workers of a Dask cluster, or in this process with results kept on disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REMEDY = (
 
 
 class ClusterRunner:
-    """Tasks on the current Dask client; handles are its futures. Nothing else in the package knows Dask's client.
+    """Tasks on the current Dask client; handles are its futures. No other module uses Dask's client.
 
     Tasks are ordinary ones, without actors: results of a lost worker are computed again elsewhere.
     """
@@ -59,7 +59,7 @@ class _Stored:
 class SpillRunner(AbstractContextManager["SpillRunner"]):
     """Tasks in this process; the least recently used results beyond ``max_bytes`` of memory go to a temporary file.
 
-    Use it as a context manager: the end removes what waits on disk. A result is deleted with its handle.
+    Use it as a context manager: the exit removes the results on disk. A result is deleted with its handle.
     """
 
     def __init__(self, max_bytes: int) -> None:

@@ -1,8 +1,8 @@
 """Rows in partitions that live elsewhere: on the workers of a cluster, or on disk.
 
-Every question is a set of pure tasks, one per partition, run by a ``Runner``: what a task needs of a partition's rows
-(features, environments, loss) is named by handles and never comes here; what it answers is small and added up in the
-order of the partitions, so nothing depends on timing. An environment is a task of a partition, the neighbouring
+Every question is a set of pure tasks, one per partition, run by a ``Runner``: the inputs of a task from its rows
+(features, environments, loss) are named by handles and never come here; its answer is small, and answers are added up
+in the order of the partitions, so nothing depends on timing. An environment is a task of a partition, the neighbouring
 environment and a core: the tasks that are kept alive never reach back further than one pass along the train, and a lost
 partition can be computed again.
 """
@@ -41,7 +41,7 @@ _memory = threading.local()
 
 @dataclass(frozen=True)
 class _Context:
-    """What tasks share: the loss, and a position with the map of its column, or all maps for the linear model."""
+    """Context of tasks: the loss, and a position with the map of its column, or all maps for the linear model."""
 
     loss: Loss
     maps: MapList
@@ -103,7 +103,7 @@ def _answer(rows: Any, left: Any, right: Any, here: LossAt, context: _Context, q
 class TaskEngine(Engine):
     """A train on rows in partitions: handles of ``ProblemRows``, whose weights are divided by their sum here.
 
-    There is no search direction: tries score their cores from scratch. Scores made of earlier scores would make tasks
+    There is no search direction: trial cores are scored from scratch. Scores made of earlier scores would make tasks
     depend on all tasks before them.
     """
 
