@@ -34,6 +34,7 @@ NOT_RUN = {
     "docs/install.md": "installs packages",
     "docs/parallel.md": "names a cluster and folders of rows that are not here; the cluster's guide runs",
     "docs/performance.md": "needs MNIST; the command of each figure is beside it",
+    "docs/uncertainty.md": "one line shows two constructors; the rest are doctests",
 }
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<kind>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
