@@ -34,6 +34,7 @@ NOT_RUN = {
     "docs/install.md": "installs packages",
     "docs/parallel.md": "names a cluster and folders of rows that are not here; the cluster's guide runs",
     "docs/performance.md": "needs MNIST; the command of each figure is beside it",
+    "docs/tabarena.md": "needs AutoGluon; test_tabarena runs the class of the page",
     "docs/uncertainty.md": "one line shows two constructors; the rest are doctests",
 }
 
