@@ -42,6 +42,10 @@ class StandIn:
         return probabilities[:, 1] if self.problem_type == "binary" else probabilities
 
 
+# Choosing these would take seconds.
+GIVEN = {"basis": "smooth", "bandwidth": 1.0, "relevance": None, "alpha": 1e-4, "rank": 4}
+
+
 def mixed_frame():
     """Numbers, a category and a gap, with a target that depends on both columns."""
     generator = np.random.default_rng(0)
@@ -78,7 +82,7 @@ def model_class(import_page, monkeypatch):
 
 def test_numbers(model_class):
     frame, score = mixed_frame()
-    model = model_class("regression", {"rank": 4})
+    model = model_class("regression", GIVEN)
     model._fit(X=frame, y=score, num_cpus=1, time_limit=60.0)
     assert model.model.get_params()["rank"] == 4
     assert np.mean((model.predict_proba(frame) - score) ** 2) < 0.1 * score.var()
@@ -88,7 +92,7 @@ def test_numbers(model_class):
 def test_classes(model_class, n_classes):
     frame, score = mixed_frame()
     labels = pd.Series(np.searchsorted([-0.3, 0.3][: n_classes - 1], score))
-    model = model_class("binary" if n_classes == 2 else "multiclass")
+    model = model_class("binary" if n_classes == 2 else "multiclass", GIVEN)
     model._fit(X=frame, y=labels, num_cpus=1)
     chances = model.predict_proba(frame)
     assert chances.shape == ((150,) if n_classes == 2 else (150, 3))
