@@ -72,7 +72,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     cores, learned one at a time by sweeps over closed-form problems, or all at once where there are few rows.
 
     With the defaults, everything is chosen from the training rows: which functions, how much they may vary, the
-    regularisation and the ranks, see the guide "How it chooses". Whatever is given is kept.
+    regularisation and the ranks, see the page "Choosing settings". Whatever is given is kept.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     predictions towards the mean and not towards zero.
 
     With the defaults, everything is chosen from the training rows: which functions, how much they may vary, the
-    regularisation and the ranks, see the guide "How it chooses". Whatever is given is kept.
+    regularisation and the ranks, see the page "Choosing settings". Whatever is given is kept.
 
     Parameters
     ----------
