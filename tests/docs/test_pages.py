@@ -27,16 +27,15 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 #: Pages with Python or sessions that cannot run as they stand, or run elsewhere, and why.
 NOT_RUN = {
-    "docs/calibration.md": "one line shows two constructors; the rest are doctests",
+    "docs/choosing.md": "one callback needs scikit-learn's experimental interface; the rest are doctests",
     "docs/command-line.md": "tests/cli runs its sessions",
     "docs/explanations.md": "draws for a classifier that the reader has; the rest are doctests",
     "docs/export.md": "fragments about a model that the reader has; the microcontroller's guide runs",
     "docs/install.md": "installs packages",
-    "docs/local-explanations.md": "draws for a model that the reader has; the rest are doctests",
     "docs/parallel.md": "names a cluster and folders of rows that are not here; the cluster's guide runs",
     "docs/performance.md": "needs MNIST; the command of each figure is beside it",
-    "docs/reproduction.md": "takes minutes to hours, and data that are not here",
-    "docs/stopping.md": "one callback needs scikit-learn's experimental interface; the rest are doctests",
+    "docs/tabarena.md": "needs AutoGluon; test_tabarena runs the class of the page",
+    "docs/uncertainty.md": "one line shows two constructors; the rest are doctests",
 }
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<kind>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)

@@ -72,7 +72,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     cores, learned one at a time by sweeps over closed-form problems, or all at once where there are few rows.
 
     With the defaults, everything is chosen from the training rows: which functions, how much they may vary, the
-    regularisation and the ranks, see the page "How it chooses". Parameters that you set are kept.
+    regularisation and the ranks, see the page "Choosing settings". Parameters that you set are kept.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     predictions towards the mean and not towards zero.
 
     With the defaults, everything is chosen from the training rows: which functions, how much they may vary, the
-    regularisation and the ranks, see the page "How it chooses". Parameters that you set are kept.
+    regularisation and the ranks, see the page "Choosing settings". Parameters that you set are kept.
 
     Parameters
     ----------
