@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polytrain.evaluation import METRICS, Answers, LeftOut, constant_answers, leading_metrics, metric_names
+from polytrain.evaluation import METRICS, Answers, LeftOut, constant_answers, leading_metrics, loss_metrics
 
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.integers(1, 4, size=40).astype(float)
@@ -30,16 +30,19 @@ def weighted(answers):
 
 @pytest.mark.parametrize("loss", ["squared", "poisson", "gamma", "quantile(0.9, 0.1)"])
 @pytest.mark.parametrize("n_outputs", [0, 2])
-@pytest.mark.parametrize("name", metric_names("regression"))
-def test_weights_of_numbers_are_repetitions(name, loss, n_outputs):
+def test_weights_of_numbers_are_repetitions(loss, n_outputs):
     answers, repeated = weighted(rows(loss, n_outputs))
-    assert METRICS[name][2](answers) == pytest.approx(METRICS[name][2](repeated))
+    assert answers.figures() == pytest.approx(repeated.figures())
 
 
-@pytest.mark.parametrize("name", metric_names("classification"))
-def test_weights_of_classes_are_repetitions(name):
+def test_weights_of_classes_are_repetitions():
     answers, repeated = weighted(class_rows())
-    assert METRICS[name][2](answers) == pytest.approx(METRICS[name][2](repeated))
+    assert answers.figures() == pytest.approx(repeated.figures())
+
+
+def test_all_metrics_have_a_name_of_their_own():
+    every = [loss_metrics("squared", True), loss_metrics("squared"), loss_metrics("poisson")]
+    assert set(METRICS) == {name for some in every for name in some}
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute", "poisson", "gamma", "quantile(0.9, 0.1)"])
@@ -48,12 +51,12 @@ def test_left_out_rows_are_measured_beside_the_best_constant(loss):
     left_out = LeftOut.of(answers, "somewhere")
     names = leading_metrics(loss, False)
     assert tuple(left_out.model) == names
-    assert left_out.model == {name: METRICS[name][2](answers) for name in names}
+    assert left_out.model == answers.figures(names)
     # No other constant is better.
     first = names[0]
     for factor in (0.9, 1.1):
-        constant = constant_answers(answers.y, answers.y, None, loss, WEIGHTS).predicted * factor
-        other = METRICS[first][2](Answers(answers.y, constant, loss=loss, weights=WEIGHTS))
+        constant = constant_answers(answers, answers).predicted * factor
+        other = Answers(answers.y, constant, loss=loss, weights=WEIGHTS).figures([first])[first]
         assert left_out.constant[first] < other
 
 

@@ -363,6 +363,7 @@ def test_linear_targets_are_learned_as_well_as_by_ridge_regression(n_rows):
 
 @TASKS
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")  # that the model guesses
 def test_noise_is_not_learned_by_heart(task):
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=(400, 6)), rng.normal(size=(2000, 6))

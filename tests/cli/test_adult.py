@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from polytrain.cli import main
+from polytrain.texts import percent_text
 
 FOLDER = Path(os.environ.get("POLYTRAIN_DATA", "nowhere")) / "tabular"
 pytestmark = pytest.mark.skipif(
@@ -35,7 +36,7 @@ def check(tmp_path, capsys, most_error, *options):
     assert found["proven"]
     assert len(found["importances"]) == 14
     assert main(["report", str(model), str(test), "--out", str(tmp_path / "adult.html")]) == 0
-    assert f"{100 * figures['error']:.2f} %" in (tmp_path / "adult.html").read_text()
+    assert percent_text(figures["error"]) in (tmp_path / "adult.html").read_text()
     assert main(["export", str(model), "--to", "c", "--out", str(tmp_path / "adult.c")]) == 0
     assert "x[9]  column 9: number of a category" in (tmp_path / "adult.c").read_text()
     return facts

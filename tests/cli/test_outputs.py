@@ -82,7 +82,7 @@ def test_a_model_goes_through_standard_output(made, tmp_path):
     (tmp_path / "m").write_bytes(through_pipe.stdout)
     with (tmp_path / "n").open("wb") as file:
         into_file = subprocess.run(argv, stdout=file, stderr=subprocess.PIPE)
-    assert b"model                 /dev/stdout\n" in into_file.stderr
+    assert b"model         /dev/stdout" in into_file.stderr
     expected = polytrain.load(made / "m.polytrain").trains_[0].cores
     for name in ("m", "n"):
         for core, wanted in zip(polytrain.load(tmp_path / name).trains_[0].cores, expected, strict=True):

@@ -89,8 +89,8 @@ def test_wrong_shapes(model):
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.fit(X, y[:-1])
     if hasattr(model, "decision"):
-        with pytest.raises(ValueError, match="1d array"):
-            model.fit(X, np.stack([y, y, 1 - y], axis=1))
+        with pytest.raises(ValueError, match=r"1d array|multi"):
+            model.fit(X, np.stack([y, y, 2 - y], axis=1))  # 0 and 1 alone would be three labels of a row
     else:
         with pytest.raises(ValueError, match=r"dim 3|2D"):
             model.fit(X, np.stack([y, y, 1 - y], axis=1)[None])

@@ -58,7 +58,7 @@ def test_they_can_be_silenced():
         ({"relevance": [1, 0, 1], "basis": "power"}, "relevance=[1, 0, 1] has no effect with basis='power'"),
         ({"degree": 5, "basis": ["power", "auto", "auto"], "bandwidth": 2.0}, None),
         ({"bandwidth": None, "basis": "power"}, None),
-        ({"degree": 2, "scale": "minmax", "relevance": None}, None),
+        ({"degree": 2, "relevance": None}, None),
     ],
 )
 def test_parameters_without_effect(settings, message):

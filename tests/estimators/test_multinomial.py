@@ -154,3 +154,17 @@ def test_given_settings_are_learned_together(monkeypatch):
     settings = {"loss": "multinomial", "basis": "power", "random_state": 0}
     for given in ({"rank": 2}, {"alpha": 1e-3}, {"max_sweeps": 1}, {"init": "linear"}):
         assert TensorTrainClassifier(**settings, **given).fit(X[::2], y[::2]).plan_.joint
+
+
+@pytest.mark.parametrize("loss", ["multinomial", "logistic"])
+@pytest.mark.parametrize("seed", range(4))
+def test_weights_are_repetition_to_the_last_digits(loss, seed):
+    """Newton's last step must not depend on rounding: the error would be the root of that of the objective."""
+    rng = np.random.default_rng(seed)
+    X, y, weights = rng.normal(size=(45, 10)), rng.integers(0, 3, 45), rng.integers(0, 5, 45)
+    order = rng.permutation(np.repeat(np.arange(45), weights))
+    given = {"basis": "power", "bandwidth": None, "init": "linear", "alpha": 1e-4, "rank": 3, "max_sweeps": 2}
+    weighted = TensorTrainClassifier(loss=loss, random_state=0, **given).fit(X, y, sample_weight=weights)
+    repeated = TensorTrainClassifier(loss=loss, random_state=0, **given).fit(X[order], y[order])
+    scores = weighted.decision_function(X)
+    np.testing.assert_allclose(repeated.decision_function(X), scores, rtol=0, atol=1e-11 * np.abs(scores).max())

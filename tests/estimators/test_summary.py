@@ -121,8 +121,19 @@ def test_where_nothing_was_left_out_it_says_so():
     assert given.left_out_ is None
     assert "\nerror not measured: no rows were left out of this fit\n" in str(given.summary())
     assert "\ngiven         basis power, " in str(given.summary())
-    open_rank = TensorTrainRegressor(loss="poisson", random_state=0, max_sweeps=1).fit(X, np.abs(y))
+    open_rank = TensorTrainClassifier(loss="logistic", random_state=0, max_sweeps=1).fit(X, y > 0)
     assert "error not measured: the fit has kept no scores of left-out rows" in str(open_rank.summary())
+
+
+@pytest.mark.parametrize(
+    ("loss", "first"), [("poisson", "deviance"), ("absolute", "mae"), ("quantile", "deviance"), ("huber", "rmse")]
+)
+def test_losses_without_noise_are_measured(loss, first):
+    X, y = numbers()
+    model = TensorTrainRegressor(loss=loss, random_state=0, max_sweeps=1).fit(X, np.abs(y))
+    assert next(iter(model.left_out_.model)) == first
+    assert model.left_out_.model[first] < model.left_out_.constant[first]
+    assert model.model_.uncertainty is None
 
 
 def test_figures_of_another_model_are_not_shown():

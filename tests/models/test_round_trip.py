@@ -396,6 +396,7 @@ def test_numbers_that_float32_would_change_are_kept(tmp_path):
         assert np.abs(loaded.model_.values(rows) - values).max() <= 1e-6 * np.ptp(values)
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")  # the first column is the target
 @pytest.mark.parametrize("basis", [basis for basis in basis_names() if map_kind(basis).needs_values])
 def test_functions_that_follow_from_the_points_are_not_stored(tmp_path, basis):
     rows = np.random.default_rng(0).normal(size=(300, 2)).round(2 if basis == "spline-distinct" else 6)
@@ -464,6 +465,7 @@ def trusted_by_skops():
     return types
 
 
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")  # some rows are beyond the range
 @pytest.mark.parametrize("name", ["three-classes", "gaps", "frame", "frame-regressor"])
 def test_skops_keeps_default_models(name, trusted_by_skops):
     model, rows, _ = default_case(name)

@@ -157,7 +157,7 @@ def test_constant_columns_and_models_have_pictures():
 def test_metrics_beside_the_error(classes):
     model, X, y = classes
     rows = scored(model, X, y, (1,))
-    own, linear, constant = compare(rows, (X, y))
+    own, linear, constant = compare(rows, (X, rows.every))
     assert list(rows.further) == ["auc", "log_loss", "balanced_error"]
     assert own.more[:2] == tuple(number_text(rows.figures[name]) for name in ("auc", "log_loss"))
     assert own.more[2] == percent_text(rows.figures["balanced_error"])
@@ -170,15 +170,15 @@ def test_metrics_beside_the_error(classes):
     assert head == ("model", "rows", "share of wrong labels", "95 % interval", *rows.further.values())
 
 
-@pytest.mark.parametrize(("loss", "metrics"), [("squared", ["r2", "mae"]), ("poisson", ["r2", "mae", "deviance"])])
+@pytest.mark.parametrize(("loss", "metrics"), [("squared", ["r2", "mae"]), ("poisson", ["d2", "r2", "rmse", "mae"])])
 def test_metrics_of_numbers(loss, metrics):
     X = np.random.default_rng(0).uniform(size=(80, 2))
     y = np.round(np.exp(X[:, 0] + 1))
     model = TensorTrainRegressor(basis="power", loss=loss, rank=1, alpha=1e-3, random_state=0).fit(X, y)
     rows = replace(scored(model, X, y), target="visits (per day)")
     assert list(rows.further) == metrics
-    assert rows.error_name == "root mean squared error (per day)"
-    assert len({len(model.more) for model in compare(rows, (X, y))}) == 1
+    assert rows.error_name == {"squared": "root mean squared error (per day)"}.get(loss, "mean Poisson deviance")
+    assert len({len(model.more) for model in compare(rows, (X, rows.every))}) == 1
 
 
 def test_confusion_matrix_shades_and_mistakes():

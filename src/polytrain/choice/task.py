@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from polytrain.choice.calibration import class_factors
 from polytrain.choice.chosen import Tried
 from polytrain.choice.map_search import ALPHAS, BANDWIDTHS, ChoiceRows, MapMaker, MapSearch, MapTrial
-from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, make_parts
 from polytrain.learning.settings import Settings
 from polytrain.learning.start import FEW_ROWS
@@ -229,8 +228,8 @@ class Task:
 
     @property
     def needs_held_out(self) -> bool:
-        """Whether scores of rows left out are wanted: for probabilities, or for the uncertainty of numbers."""
-        return self.calibrate or (not self.rows.classify and get_loss(self.settings.loss).has_noise)
+        """Whether scores of rows left out are wanted: for probabilities, or for the errors of numbers."""
+        return self.calibrate or not self.rows.classify
 
     def label_weights(self, weights: NDArray, sums: NDArray) -> NDArray:
         """Return weights of rows at their labels, given those of the rows (N,), and of the rows at each label."""

@@ -20,7 +20,7 @@ _LOSSES = [
     *("absolute", "quantile", "huber", "poisson", "gamma"),
 ]
 _BASES = [
-    *("auto", "power", "chebyshev", "legendre", "spline", "spline-rank", "spline-distinct"),
+    *("auto", "power", "chebyshev", "legendre", "power-unscaled", "spline", "spline-rank", "spline-distinct"),
     *("gauss", "gauss-rank", "smooth", "smooth-rank", "category"),
 ]
 _METRICS = ["error", "balanced_error", "log_loss", "auc", "rmse", "mae", "deviance", "r2", "d2"]

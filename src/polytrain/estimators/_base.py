@@ -234,7 +234,8 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
                 self._show_choice(choice)
                 maps, loss = choice.maps, choice.plan.loss
                 warn_of_rows(rows, maps.whole)
-                warn_of_guessing(rows, goal, choice.held_out)
+                if number_loss is None or get_loss(number_loss).has_noise:
+                    warn_of_guessing(rows, goal, choice.held_out)
                 ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
                 scored = choice.held_out
                 if scored is not None and goal.decision is not None:

@@ -51,11 +51,11 @@ def warn_of_rows(rows: Rows, maps: MapList) -> None:
 
 def warn_of_parameters(estimator: Any, settings: Settings) -> None:
     """Warn of parameters that were given and have no effect with any of the bases."""
-    bases = set(settings.bases)
+    bases, names = set(settings.bases), list[str]()
     if bases <= {"auto", *InterpolatedMap.bases, *CategoryMap.bases}:
-        names, remedy = ("degree",), listed(PolynomialMap.bases)
+        names, remedy = ["degree"], listed(PolynomialMap.bases)
     elif bases <= {*PolynomialMap.bases}:
-        names, remedy = ("bandwidth", "relevance"), "auto"
+        names, remedy = ["bandwidth", "relevance"], "auto"
     else:
         return
     for name in names:

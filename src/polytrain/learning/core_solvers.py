@@ -202,11 +202,14 @@ def _quadratic_update(rows: Any, core: Array, alpha: float, method: Any, refine:
 
 
 def _line_search(rows: CoreRows, core: Array, step: Array, slope: float, alpha: float, objective: float) -> float:
-    """Backtrack from 1 until Armijo's condition holds; 0 if rounding hides any decrease."""
-    length = 1.0
+    """Backtrack from 1 until Armijo's condition holds; 0 if rounding hides any decrease.
+
+    The condition has room for rounding. Without it, the last digits decide near the minimum whether a step is made.
+    """
+    length, allowed = 1.0, objective * (1.0 + _ROUNDING)
     for _ in range(_MAX_HALVINGS):
         moved = core + length * step
-        if _objective(rows.try_step(length, moved), moved, alpha) <= objective + _ARMIJO * length * slope:
+        if _objective(rows.try_step(length, moved), moved, alpha) <= allowed + _ARMIJO * length * slope:
             return length
         if -length * slope <= _HOPELESS * objective:
             break
