@@ -38,6 +38,7 @@ autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc sections state the types, with shapes
 numpydoc_show_class_members = False  # the class template lists them
 numpydoc_xref_param_type = False
+toc_object_entries_show_parents = "hide"  # methods without the class before them fit beside the page
 
 doctest_test_doctest_blocks = ""  # only explicit doctest directives; pytest runs the examples in docstrings
 # For what is not installed everywhere: ":skipif: find_spec(NAME) is None".

@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from power_models import power_classifier
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::polytrain.DataWarning")]
 
 DIGITS_SETTINGS = {"random_state": 0}
 # Chosen on the training rows alone by ``python -m benchmarks.adult`` at commit 8bb9b40.

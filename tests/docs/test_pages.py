@@ -30,9 +30,7 @@ NOT_RUN = {
     "docs/choosing.md": "one callback needs scikit-learn's experimental interface; the rest are doctests",
     "docs/command-line.md": "tests/cli runs its sessions",
     "docs/explanations.md": "draws for a classifier that the reader has; the rest are doctests",
-    "docs/export.md": "fragments about a model that the reader has; the microcontroller's guide runs",
     "docs/install.md": "installs packages",
-    "docs/parallel.md": "names a cluster and folders of rows that are not here; the cluster's guide runs",
     "docs/performance.md": "needs MNIST; the command of each figure is beside it",
     "docs/tabarena.md": "needs AutoGluon; test_tabarena runs the class of the page",
     "docs/uncertainty.md": "one line shows two constructors; the rest are doctests",
@@ -122,7 +120,7 @@ def with_blocks():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in with_blocks() if name not in NOT_RUN])
 def test_page(name, tmp_path, monkeypatch, capfd):
-    if "microcontroller" in name and shutil.which("cc") is None:
+    if "export" in name and shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
     for module in ("pandas", "matplotlib", "dask"):
         pytest.importorskip(module)

@@ -122,6 +122,7 @@ def test_weights_that_are_all_the_same_change_nothing(model, weight):
 
 
 @CLASSIFIERS
+@pytest.mark.filterwarnings("ignore::polytrain.DataWarning")  # one row is nearly all of the weight
 @pytest.mark.parametrize("heavy", [1, 100])
 def test_weights_that_differ_by_almost_all_that_floats_hold(model, heavy):
     X, y = _rows()

@@ -239,7 +239,7 @@ def limit_memory():
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is limited by what Linux offers for it")
 @pytest.mark.parametrize("kind", list(FILES))
-@pytest.mark.parametrize("n_files", [200, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_files", [200, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_many_files(files, kind, n_files):
     command = [sys.executable, __file__, files, kind, str(n_files)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

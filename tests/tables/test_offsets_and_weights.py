@@ -14,7 +14,7 @@ from polytrain.cli import main
 from polytrain.evaluation import Answers, constant_answers, linear_answers, loss_metrics, row_costs
 from polytrain.reporting.accuracy import bootstrap
 from polytrain.tables import TableError, fit_table, load_table_model
-from polytrain.texts import number_text
+from polytrain.texts import number_text, percent_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::polytrain.DataWarning")
 
@@ -398,4 +398,4 @@ def test_reports_of_weighted_classes(folder):
     model = TensorTrainClassifier(random_state=0, **GIVEN).fit(rows[["a", "b"]], rows["kind"])
     page = polytrain.report(model, rows[["a", "b"]], rows["kind"], sample_weight=rows["w"]).html
     wrong = model.predict(rows[["a", "b"]]) != rows["kind"]
-    assert f"The model gets {100 * np.average(wrong, weights=rows['w']):.2f} %" in page.replace("\n", " ")
+    assert f"The model gets {percent_text(np.average(wrong, weights=rows['w']))}" in page.replace("\n", " ")
