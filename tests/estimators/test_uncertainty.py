@@ -75,10 +75,11 @@ def _fifths(model, n_rows=10_000):
 @pytest.mark.parametrize("fraction", [None, 0.3])
 def test_intervals_follow_the_row(n_rows, fraction, monkeypatch):
     settings = {"basis": "smooth", "calibration_fraction": fraction}
-    model = _fit(*_growing(n_rows), **settings)
-    assert model.model_.uncertainty.trains[0].scale is not None
-    by_prediction, by_column = _fifths(model)
-    assert np.abs(np.array([by_prediction, by_column]) - 0.9).max() < 0.07
+    models = [_fit(*_growing(n_rows, seed), **settings) for seed in (0, 2, 3, 4)]
+    assert all(model.model_.uncertainty.trains[0].scale is not None for model in models)
+    # The coverage of a single fit varies by some points.
+    assert np.abs(np.mean([_fifths(model) for model in models], axis=0) - 0.9).max() < 0.05
+    model = models[0]
     X, y = _growing(4000, seed=1)
     errors, std = np.abs(y - model.predict(X)), model.predict(X, return_std=True)[1]
     ratios = [np.sqrt(np.mean(errors[t] ** 2) / np.mean(std[t] ** 2)) for t in np.array_split(np.argsort(std), 3)]
