@@ -257,7 +257,11 @@ def test_objects_that_share_no_key_are_refused(tmp_path):
         ("a.parquet", b"PAR1 and nothing else", r"cannot be read: .*write it again"),
         ("a.feather", b"ARROW1 and nothing else", r"cannot be read: .*write it again"),
         ("a.tar.gz", gzip.compress(bytes(257) + b"ustar" + bytes(300), mtime=0), "archive .tar.. Unpack it"),
-        ("a.csv.gz", gzip.compress(b"PAR1....", mtime=0), "holds a parquet file, which is only read from a file"),
+        (
+            "a.csv.gz",
+            gzip.compress(b"PAR1....", mtime=0),
+            "holds a parquet file, which is only read from an uncompressed file",
+        ),
         ("a.jsonl", b'{"a": 1}\n{"a": [1]}\n', "row 1: .* not a JSON object of plain values"),
         ("a.jsonl", b'{"a": 1}\n5\n', "row 1: 5 is not a JSON object"),
         ("a.jsonl", b'{"a": 1}\n{"a"\n', "line 2: this is not valid JSON: Expecting"),

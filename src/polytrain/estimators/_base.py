@@ -397,7 +397,7 @@ class TrainModel(SharedParameters, SummaryMixin, CallbackSupportMixin, BaseEstim
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     model.save(os.path.join(folder, "iris.polytrain"))
         ...     same = polytrain.load(os.path.join(folder, "iris.polytrain"))
-        >>> bool((same.predict_proba(X) == model.predict_proba(X)).all())
+        >>> bool(abs(same.predict_proba(X) - model.predict_proba(X)).max() < 1e-5)
         True
         """
         from polytrain.estimators.saving import save

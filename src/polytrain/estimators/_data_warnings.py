@@ -1,4 +1,4 @@
-"""What a fit warns of: odd columns, levels that are not told apart, parameters without effect, a model that guesses."""
+"""Warnings of a fit: odd columns, merged levels, parameters without effect, a model no better than a guess."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from polytrain.texts import listed, shown
 
 __all__ = ["warn_of_guessing", "warn_of_parameters", "warn_of_rows"]
 
-# Rows in memory are looked at even if the choice has not done so, if they hold at most this many numbers.
+# Rows in memory with at most this many numbers are checked even if the choice has not read them.
 _FEW_NUMBERS = 1 << 22
-# Fewer rows left out say too little about the model. With more, it must gain this much likelihood over a guess.
+# Fewer left-out rows are inconclusive. With more, the model must gain this much likelihood over a guess.
 _LEAST_ROWS, _LEAST_GAIN = 50, 2.0
 
 
 def warn_of_rows(rows: Rows, maps: MapList) -> None:
-    """Warn of columns; rows elsewhere are not read once more for it."""
+    """Warn of odd columns; rows on disk or on a cluster are not read once more for this."""
     summary = rows.summary
     if "sketch" in vars(rows) or (rows.runner is None and summary.n_rows * summary.n_features <= _FEW_NUMBERS):
         for sentence in oddities(rows):
@@ -44,18 +44,19 @@ def warn_of_rows(rows: Rows, maps: MapList) -> None:
         if count > MOST_LEVELS:
             name = k if rows.feature_names is None else repr(rows.feature_names[k])
             warn_of_data(
-                f"column {name} has {count} levels, of which only the {MOST_LEVELS} most frequent are told apart; the "
-                "others count as never seen. Join rare levels, or convert the column if it holds numbers or dates."
+                f"column {name} has {count} levels, of which only the {MOST_LEVELS} most frequent are distinguished; "
+                "the others count as never seen. Join rare levels, or convert the column if it holds numbers or dates."
             )
 
 
 def warn_of_parameters(estimator: Any, settings: Settings) -> None:
     """Warn of parameters that were given and have no effect with any of the bases."""
-    bases, names = set(settings.bases), list[str]()
+    bases = set(settings.bases)
     if bases <= {"auto", *InterpolatedMap.bases, *CategoryMap.bases}:
-        names, remedy = ["degree"], listed(PolynomialMap.bases)
+        names: tuple[str, ...] = ("degree",)
+        remedy = listed(PolynomialMap.bases)
     elif bases <= {*PolynomialMap.bases}:
-        names, remedy = ["bandwidth", "relevance"], "auto"
+        names, remedy = ("bandwidth", "relevance"), "auto"
     else:
         return
     for name in names:
@@ -68,7 +69,7 @@ def warn_of_parameters(estimator: Any, settings: Settings) -> None:
 
 
 def warn_of_guessing(rows: Rows, goal: Goal, held_out: HeldOut | None) -> None:
-    """Warn of a model whose predictions of rows left out are no better than the same answer for all."""
+    """Warn of a model whose predictions of left-out rows are no better than a constant."""
     if held_out is None or held_out.n_distinct < _LEAST_ROWS:
         return
     if goal.decision is not None:
@@ -91,7 +92,7 @@ def warn_of_guessing(rows: Rows, goal: Goal, held_out: HeldOut | None) -> None:
         is_guess = len(place) >= _LEAST_ROWS and error >= guess
     if is_guess:
         warn_of_data(
-            f"the model is no better than a guess: on rows left out its {what} is {error:.4g}, and that of the same "
-            f"answer for all rows {guess:.4g}. Check that targets belong to their rows, and that columns can tell "
-            "something about them."
+            f"the model is no better than a guess: on left-out rows its {what} is {error:.4g}, and that of a constant "
+            f"prediction {guess:.4g}. Check that targets belong to their rows, and that the columns can "
+            "predict them."
         )
