@@ -398,4 +398,5 @@ def test_reports_of_weighted_classes(folder):
     model = TensorTrainClassifier(random_state=0, **GIVEN).fit(rows[["a", "b"]], rows["kind"])
     page = polytrain.report(model, rows[["a", "b"]], rows["kind"], sample_weight=rows["w"]).html
     wrong = model.predict(rows[["a", "b"]]) != rows["kind"]
-    assert f"The model gets {percent_text(np.average(wrong, weights=rows['w']))}" in page.replace("\n", " ")
+    share = percent_text(np.average(wrong, weights=rows["w"]))
+    assert f"The model gets {share}" in page.replace("\n", " ").replace("\xa0", " ")
